@@ -324,6 +324,7 @@ static void put_rescheduled(struct writer *to, const struct api_alloc_view *view
         put_end(to);
     }
     put_end(to);
+    put_text(to, "LastReschedule", "ok"); /* here it is */
     put_end(to);
 }
 

@@ -268,12 +268,19 @@ static void set_failed(json_t *to, const struct alone_evaluation *evaluation,
     set(to, "QueuedAllocations", queued);
 }
 
+/* Why there is one that is not over, in Nomad's words. */
+static const char *reason_of(const struct alone_evaluation *evaluation)
+{
+    return text_equal(evaluation->status, "pending")   ? "created for delayed rescheduling"
+           : text_equal(evaluation->status, "blocked") ? "created to place remaining allocations"
+                                                       : "";
+}
+
 json_t *api_format_evaluation(const struct alone_evaluation *evaluation, int64_t priority,
                               const struct constraint_node *node)
 {
     static const char *const empty[] = {
         "NodeID",
-        "StatusDescription",
         "NextEval",
         "PreviousEval",
     };
@@ -296,6 +303,7 @@ json_t *api_format_evaluation(const struct alone_evaluation *evaluation, int64_t
     set_text(to, "JobID", evaluation->job_id);
     set_number(to, "JobModifyIndex", evaluation->index);
     set_text(to, "Status", evaluation->status);
+    set_text(to, "StatusDescription", reason_of(evaluation));
     set_number(to, "Wait", 0);
     set_number(to, "CreateIndex", evaluation->index);
     set_number(to, "ModifyIndex", evaluation->index);

@@ -125,7 +125,7 @@ struct alone_evaluation {
     char job_id[SPEC_NAME_SIZE];
     char namespace[SPEC_NAMESPACE_SIZE];
     char type[16];         /* of the job */
-    char triggered_by[32]; /* as job-register, periodic-job, alloc-failure */
+    char triggered_by[32]; /* as job-register, periodic-job, alloc-reschedule */
     char status[12];       /* complete; blocked: waits for room; pending: waits for its time */
     char blocked_id[UUID_TEXT_SIZE];    /* of the one that waits to place the rest, or "" */
     char deployment_id[UUID_TEXT_SIZE]; /* of the deployment that it began or went on with, or "" */

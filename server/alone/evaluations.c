@@ -67,7 +67,7 @@ static bool follow_up_of(const struct alone *alone, const struct kept *kept,
 
     if (job == NULL)
         return false;
-    struct alone_evaluation evaluation = evaluation_of(alone, job, "alloc-failure");
+    struct alone_evaluation evaluation = evaluation_of(alone, job, "alloc-reschedule");
     (void)text_copy(evaluation.id, sizeof(evaluation.id), kept->evaluation_id);
     (void)text_copy(evaluation.status, sizeof(evaluation.status), "pending");
     evaluation.create_unix_ns = kept->ended_unix_ns;

@@ -295,13 +295,30 @@ static struct demand demand_of(const struct gathering *gathering, const struct p
     return demand;
 }
 
+/* Number A is the one in a place that there is, so that another one takes it. */
+static bool has_place(const struct gathering *gathering, const struct places *places, size_t a)
+{
+    const struct reconcile_alloc *alloc = &gathering->allocs[a];
+
+    for (size_t g = 0; g < places->count; g++) {
+        const struct reconcile_group *group = &places->groups[g];
+
+        if (text_equal(group->name, alloc->group) && alloc->index < group->count)
+            return places->last[g][alloc->index] == (int)a;
+    }
+    return false;
+}
+
 static void stop_unwanted(struct alone *alone, struct job *job, const struct gathering *gathering,
-                          struct alone_evaluation *evaluation)
+                          const struct places *places, struct alone_evaluation *evaluation)
 {
     for (size_t a = 0; a < gathering->count; a++) {
         if (!gathering->allocs[a].stop)
             continue;
-        alone_order_stop(alone, job, &gathering->ids[a], "alloc is being updated due to job update",
+        alone_order_stop(alone, job, &gathering->ids[a],
+                         has_place(gathering, places, a)
+                             ? "alloc is being updated due to job update"
+                             : "alloc not needed due to job update",
                          0);
         evaluation->stopped++;
     }
@@ -368,7 +385,7 @@ int alone_place(struct alone *alone, struct change *change, const struct gatheri
     struct demand demand = demand_of(gathering, places);
     int code = alone_take(alone, &demand, err);
     if (code == 0) {
-        stop_unwanted(alone, change->job, gathering, evaluation);
+        stop_unwanted(alone, change->job, gathering, places, evaluation);
         code = place_missing(alone, gathering, places, evaluation, canaries, err);
     }
     if (code == ERR_LIMIT && partly != NULL && evaluation->placed > 0) {

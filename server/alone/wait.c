@@ -108,7 +108,7 @@ static void place_due(struct alone *alone, struct job *job, const struct gatheri
 {
     const char *why = job_queue(job) != NULL ? "queued-allocs"
                       : rolls                ? "deployment-watcher"
-                                             : "alloc-failure";
+                                             : "alloc-reschedule";
     struct alone_evaluation evaluation = evaluation_begin(alone, job, why);
     struct change change = change_begin(alone, job);
     const char *deployment_id = rolls ? alone_deployment_id(&job->public) : "";

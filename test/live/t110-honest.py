@@ -190,7 +190,8 @@ def what_has_failed_is_rescheduled_also_by_the_next_daemon():
     first = wait_for('the first to fail', lambda: failed(1))[0]
     follow = wait_for('the next try', lambda: node.allocs('job')[0]['FollowupEvalID'])
     evaluation = node.get('/v1/evaluation/' + follow)
-    assert evaluation['Status'] == 'pending' and evaluation['TriggeredBy'] == 'alloc-failure'
+    assert evaluation['Status'] == 'pending' and evaluation['TriggeredBy'] == 'alloc-reschedule'
+    assert evaluation['StatusDescription'] == 'created for delayed rescheduling', evaluation
     assert 'Future Rescheduling Attempts' in node.cli('job', 'status', 'job').stdout
     assert node.get('/v1/job/job')['Status'] == 'pending'
     node.kill()
@@ -200,6 +201,7 @@ def what_has_failed_is_rescheduled_also_by_the_next_daemon():
     whole = node.get('/v1/allocation/' + second['ID'])
     assert whole['PreviousAllocation'] == first['ID']
     assert [event['PrevAllocID'] for event in whole['RescheduleTracker']['Events']] == [first['ID']]
+    assert whole['RescheduleTracker']['LastReschedule'] == 'ok'
     ended = node.get('/v1/allocation/' + first['ID'])['TaskStates']['t']['FinishedAt']
     ended = datetime.datetime.fromisoformat(ended[:26].rstrip('Z') + '+00:00').timestamp()
     assert 4.99 <= second['CreateTime'] / 1e9 - ended, (second['CreateTime'], ended)

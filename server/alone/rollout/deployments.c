@@ -61,20 +61,26 @@ uint32_t deployment_canaries(const json_t *job, const char *group)
                : (uint32_t)job_number(state, "DesiredCanaries");
 }
 
-bool deployment_tries(const json_t *job, const char *group, const char *alloc)
+/* The newest deployment of JOB, over or not, has placed ALLOC beside the one in its place. */
+static bool is_placed_beside(const json_t *job, const char *group, const char *alloc)
 {
-    const json_t *canaries, *id;
+    const json_t *canaries =
+        json_object_get(json_object_get(deployment_groups(job), group), "PlacedCanaries");
+    const json_t *id;
     size_t i;
 
-    if (!deployment_is_active(job) || deployment_canaries(job, group) == 0)
-        return false;
-    canaries = json_object_get(json_object_get(deployment_groups(job), group), "PlacedCanaries");
     json_array_foreach(canaries, i, id)
     {
         if (text_equal(json_string_value(id), alloc))
             return true;
     }
     return false;
+}
+
+bool deployment_tries(const json_t *job, const char *group, const char *alloc)
+{
+    return deployment_is_active(job) && deployment_canaries(job, group) > 0 &&
+           is_placed_beside(job, group, alloc);
 }
 
 uint64_t rollout_parallel(const json_t *job, const json_t *group)
@@ -107,7 +113,10 @@ const char *alone_deployment_id(const struct alone_job *job)
 
 bool alone_is_canary(const struct alone_job *job, const char *group, const char *alloc)
 {
-    return deployment_tries(job->job, group, alloc);
+    const json_t *own = json_object_get(deployment_groups(job->job), group);
+
+    return !json_is_true(json_object_get(own, "Promoted")) &&
+           is_placed_beside(job->job, group, alloc);
 }
 
 bool alone_in_deployment(const struct alone_job *job, const struct alloc *alloc)
