@@ -15,8 +15,35 @@ struct reader {
     struct err *err;
 };
 
-static int set_texts(const struct reader *reader, const char *name, const json_t *list,
-                     struct texts *to)
+/* As few digits as tell VALUE from all others; NULL: it is not told without an exponent. */
+static json_t *text_of_real(double value)
+{
+    char text[40];
+    int digits = 1;
+
+    do
+        (void)text_format(text, sizeof(text), "%.*g", digits, value); /* fits */
+    while (strtod(text, NULL) != value && ++digits <= 17);
+    return strchr(text, 'e') == NULL ? json_string(text) : NULL;
+}
+
+/* What number I of LIST says, where something else than a text is meant as one: a port among the
+ * arguments; NULL: it is none. */
+static const char *text_at(json_t *list, size_t i)
+{
+    const json_t *item = json_array_get(list, i);
+    json_t *text = json_is_integer(item)
+                       ? json_sprintf("%" JSON_INTEGER_FORMAT, json_integer_value(item))
+                   : json_is_real(item)    ? text_of_real(json_real_value(item))
+                   : json_is_boolean(item) ? json_string(json_is_true(item) ? "true" : "false")
+                                           : NULL;
+
+    if (text != NULL)
+        check(json_array_set_new(list, i, text) == 0);
+    return json_string_value(json_array_get(list, i));
+}
+
+static int set_texts(const struct reader *reader, const char *name, json_t *list, struct texts *to)
 {
     size_t count = json_array_size(list);
 
@@ -28,12 +55,12 @@ static int set_texts(const struct reader *reader, const char *name, const json_t
     to->items = calloc(count, sizeof(*to->items));
     check(to->items != NULL);
     for (size_t i = 0; i < count; i++) {
-        const json_t *item = json_array_get(list, i);
+        const char *item = text_at(list, i);
 
-        if (!json_is_string(item))
+        if (item == NULL)
             return err_set(reader->err, ERR_INVALID, "%s: %s[%zu] must be a string",
                            reader->driver->kind.name, name, i);
-        to->items[to->count++] = json_string_value(item);
+        to->items[to->count++] = item;
     }
     return 0;
 }
@@ -81,10 +108,10 @@ static int set_duration(const struct reader *reader, const char *name, const jso
     return 0;
 }
 
-static int read_block(const struct reader *reader, const struct config_key *key,
-                      const json_t *value, bool *to);
+static int read_block(const struct reader *reader, const struct config_key *key, json_t *value,
+                      bool *to);
 
-static int set_key(const struct reader *reader, const struct config_key *key, const json_t *value)
+static int set_key(const struct reader *reader, const struct config_key *key, json_t *value)
 {
     void *to = (char *)reader->command + key->offset;
 
@@ -127,7 +154,7 @@ static int refuse_key(const struct reader *reader, const char *name)
                    driver->kind.name, name, known);
 }
 
-static int read_key(const struct reader *reader, const char *name, const json_t *value)
+static int read_key(const struct reader *reader, const char *name, json_t *value)
 {
     const struct driver *driver = reader->driver;
     const struct config_key *key = driver->keys, *end = key + driver->keys_count;
@@ -138,10 +165,10 @@ static int read_key(const struct reader *reader, const char *name, const json_t 
 }
 
 /* A block may be written as a list with one. */
-static int read_block(const struct reader *reader, const struct config_key *key,
-                      const json_t *value, bool *to)
+static int read_block(const struct reader *reader, const struct config_key *key, json_t *value,
+                      bool *to)
 {
-    json_t *block = (json_t *)(uintptr_t)(json_is_array(value) ? json_array_get(value, 0) : value);
+    json_t *block = json_is_array(value) ? json_array_get(value, 0) : value;
     char name[64];
     const char *inner;
     json_t *item;

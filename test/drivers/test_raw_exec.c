@@ -28,7 +28,9 @@ static void test_config_that_is_wrong_is_refused_with_the_reason(void **state)
     assert_refused("{\"command\": \"\"}", "\"command\" is required");
     assert_refused("{\"command\": 7}", "\"command\" must be a string");
     assert_refused("{\"command\": \"x\", \"args\": \"y\"}", "\"args\" must be a list");
-    assert_refused("{\"command\": \"x\", \"args\": [\"a\", 2]}", "args[1] must be a string");
+    assert_refused("{\"command\": \"x\", \"args\": [\"a\", [2]]}", "args[1] must be a string");
+    assert_refused("{\"command\": \"x\", \"args\": [null]}", "args[0] must be a string");
+    assert_refused("{\"command\": \"x\", \"args\": [1e40]}", "args[0] must be a string");
     assert_refused("{\"command\": \"x\", \"cmd\": \"y\"}", "unknown key \"cmd\"");
     assert_refused("{\"command\": \"x\", \"oom_score_adj\": -1}", "0 to 1000");
     assert_refused("{\"command\": \"x\", \"oom_score_adj\": 1001}", "0 to 1000");
@@ -129,6 +131,21 @@ static void test_payload_gets_what_it_was_promised(void **state)
                             "SigBlk:0000000000000000SigIgn:0000000000000000\n1\n/dev/null\n",
                             room->task_dir));
     assert_string_equal(task_file(room, "seen"), expected);
+    room_destroy(room, 1);
+}
+
+static void test_arguments_may_be_numbers_and_truths(void **state)
+{
+    struct room *room = *state;
+
+    room_need_root();
+    room_open(room);
+    room->task.config_json =
+        "{\"command\": \"/bin/sh\", \"args\": [\"-c\", \"echo $* > seen\", \"sh\", 8080, -1, true, "
+        "false, 0.1, 2.0, 9007199254740993]}";
+    room_start_running(room, 1);
+    room_await_exit(room);
+    assert_string_equal(task_file(room, "seen"), "8080 -1 true false 0.1 2 9007199254740993\n");
     room_destroy(room, 1);
 }
 
@@ -679,6 +696,7 @@ int main(void)
         TEST(test_start_that_fails_says_why_each_time),
         TEST(test_start_refuses_keys_that_are_no_names),
         TEST(test_payload_gets_what_it_was_promised),
+        TEST(test_arguments_may_be_numbers_and_truths),
         TEST(test_payload_is_alone_in_its_cgroup_and_shim_in_another),
         TEST(test_command_is_found_in_the_task_before_the_path),
         TEST(test_payload_runs_as_its_user),
