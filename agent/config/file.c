@@ -83,6 +83,24 @@ static const char *refuse_rpc(const json_t *value)
     return json_is_true(value) ? "this node speaks with no servers: remove tls.rpc" : NULL;
 }
 
+/* What has only one value here may be said: files are often made for nodes of both. */
+static const char *require_true(const json_t *value)
+{
+    return json_is_true(value) ? NULL : "only true is available in this release";
+}
+
+static const char *require_false(const json_t *value)
+{
+    return json_is_false(value) ? NULL : "only false is available in this release";
+}
+
+static const char *require_default_pool(const json_t *value)
+{
+    return json_is_string(value) && text_equal(json_string_value(value), "default")
+               ? NULL
+               : "there are no other pools of nodes than \"default\" in this release";
+}
+
 #define NETWORK_FIELD(member)                                                                      \
     offsetof(struct host_network, member), sizeof(((struct host_network *)NULL)->member)
 #define VOLUME_FIELD(member)                                                                       \
@@ -102,6 +120,13 @@ static const struct key keys[] = {
     {IN_ROOT, "log_level", KEY_TEXT, FIELD_OF(log_level), NULL},
     {IN_ROOT, "log_file", KEY_TEXT, FIELD_OF(log_file), NULL},
     {IN_ROOT, "log_json", KEY_BOOL, FIELD_OF(log_json), NULL},
+    {IN_ROOT, "disable_anonymous_signature", KEY_RULE, 0, 0, require_true},
+    {IN_ROOT, "disable_update_check", KEY_RULE, 0, 0, require_true},
+    {IN_ROOT, "enable_debug", KEY_RULE, 0, 0, require_false},
+    {IN_ROOT, "enable_syslog", KEY_RULE, 0, 0, require_false},
+    {IN_ROOT, "leave_on_interrupt", KEY_RULE, 0, 0, require_false},
+    {IN_ROOT, "leave_on_terminate", KEY_RULE, 0, 0, require_false},
+    {IN_ROOT, "log_include_location", KEY_RULE, 0, 0, require_false},
     {IN_ACL, "enabled", KEY_BOOL, FIELD_OF(acl_enabled), NULL},
     {IN_ACL, "bootstrap_secret_file", KEY_TEXT, FIELD_OF(bootstrap_secret_file), NULL},
     {IN_ACL, "token_min_expiration_ttl", KEY_DURATION, FIELD_OF(token_min_ms), NULL},
@@ -125,6 +150,10 @@ static const struct key keys[] = {
     {IN_CLIENT, "state_dir", KEY_TEXT, FIELD_OF(state_dir), NULL},
     {IN_CLIENT, "cgroup_parent", KEY_TEXT, FIELD_OF(cgroup_parent), NULL},
     {IN_CLIENT, "node_class", KEY_TEXT, FIELD_OF(node_class), NULL},
+    {IN_CLIENT, "node_pool", KEY_RULE, 0, 0, require_default_pool},
+    {IN_CLIENT, "no_host_uuid", KEY_RULE, 0, 0, require_true},
+    {IN_CLIENT, "disable_remote_exec", KEY_RULE, 0, 0, require_false},
+    {IN_CLIENT, "default_ineligible", KEY_RULE, 0, 0, require_false},
     {IN_CLIENT, "gc_interval", KEY_DURATION, FIELD_OF(gc_interval_ms), NULL},
     {IN_CLIENT, "gc_max_allocs", KEY_COUNT, FIELD_OF(gc_max_allocs), NULL},
     {IN_CLIENT, "gc_disk_usage_threshold", KEY_PERCENT, FIELD_OF(gc_disk_percent), NULL},
@@ -232,19 +261,18 @@ static const struct {
     {IN_ROOT, "audit"},
     {IN_ROOT, "autopilot"},
     {IN_ROOT, "consul"},
-    {IN_ROOT, "disable_anonymous_signature"},
-    {IN_ROOT, "disable_update_check"},
-    {IN_ROOT, "enable_debug"},
-    {IN_ROOT, "enable_syslog"},
+    {IN_ROOT, "eventlog"},
     {IN_ROOT, "http_api_response_headers"},
-    {IN_ROOT, "leave_on_interrupt"},
-    {IN_ROOT, "leave_on_terminate"},
+    {IN_ROOT, "keyring"},
     {IN_ROOT, "limits"},
     {IN_ROOT, "log_rotate_bytes"},
     {IN_ROOT, "log_rotate_duration"},
     {IN_ROOT, "log_rotate_max_files"},
     {IN_ROOT, "plugin_dir"},
+    {IN_ROOT, "reporting"},
+    {IN_ROOT, "rpc"},
     {IN_ROOT, "sentinel"},
+    {IN_ROOT, "syslog_facility"},
     {IN_ROOT, "ui"},
     {IN_ROOT, "vault"},
     {IN_ACL, "policy_ttl"},
@@ -266,22 +294,56 @@ static const struct {
     {IN_ARTIFACT, "git_timeout"},
     {IN_ARTIFACT, "hg_timeout"},
     {IN_ARTIFACT, "s3_timeout"},
+    {IN_CLIENT, "alloc_mounts_dir"},
+    {IN_CLIENT, "client_max_port"},
+    {IN_CLIENT, "client_min_port"},
+    {IN_CLIENT, "common_plugin_dir"},
+    {IN_CLIENT, "cpu_disable_dmidecode"},
+    {IN_CLIENT, "disk_free_mb"},
+    {IN_CLIENT, "drain_on_shutdown"},
+    {IN_CLIENT, "fingerprint"},
+    {IN_CLIENT, "gc_volumes_on_node_gc"},
+    {IN_CLIENT, "host_volume_plugin_dir"},
+    {IN_CLIENT, "host_volumes_dir"},
+    {IN_CLIENT, "log_file"},
+    {IN_CLIENT, "network_speed"},
+    {IN_CLIENT, "node_max_allocs"},
+    {IN_CLIENT, "nomad_service_discovery"},
+    {IN_CLIENT, "preferred_address_family"},
+    {IN_CLIENT, "reservable_cores"},
     {IN_CLIENT, "server_join"},
     {IN_CLIENT, "template"},
+    {IN_CLIENT, "users"},
     {IN_RESERVED, "cpu"},
     {IN_RESERVED, "disk"},
     {IN_RESERVED, "memory"},
     {IN_EXEC_CONFIG, "no_pivot_root"},
+    {IN_TELEMETRY, "allowed_metadata_keys_in_metrics"},
+    {IN_TELEMETRY, "circonus_api_app"},
     {IN_TELEMETRY, "circonus_api_token"},
+    {IN_TELEMETRY, "circonus_api_url"},
+    {IN_TELEMETRY, "circonus_broker_id"},
+    {IN_TELEMETRY, "circonus_broker_select_tag"},
+    {IN_TELEMETRY, "circonus_check_display_name"},
+    {IN_TELEMETRY, "circonus_check_force_metric_activation"},
+    {IN_TELEMETRY, "circonus_check_id"},
+    {IN_TELEMETRY, "circonus_check_instance_id"},
+    {IN_TELEMETRY, "circonus_check_search_tag"},
+    {IN_TELEMETRY, "circonus_check_tags"},
+    {IN_TELEMETRY, "circonus_submission_interval"},
+    {IN_TELEMETRY, "circonus_submission_url"},
     {IN_TELEMETRY, "collection_interval"},
     {IN_TELEMETRY, "datadog_address"},
     {IN_TELEMETRY, "datadog_tags"},
+    {IN_TELEMETRY, "disable_allocation_hook_metrics"},
+    {IN_TELEMETRY, "disable_dispatched_job_summary_metrics"},
     {IN_TELEMETRY, "disable_hostname"},
+    {IN_TELEMETRY, "disable_quota_utilization_metrics"},
+    {IN_TELEMETRY, "disable_rpc_rate_metrics_labels"},
     {IN_TELEMETRY, "filter_default"},
     {IN_TELEMETRY, "in_memory_collection_interval"},
     {IN_TELEMETRY, "in_memory_retention_period"},
     {IN_TELEMETRY, "include_alloc_metadata_in_metrics"},
-    {IN_TELEMETRY, "allowed_metadata_keys_in_metrics"},
     {IN_TELEMETRY, "prefix_filter"},
     {IN_TELEMETRY, "statsd_address"},
     {IN_TELEMETRY, "statsite_address"},
@@ -334,6 +396,9 @@ static int complain_unknown(struct reader *reader, enum section section, const c
             return reader_complain(reader, place, "remove it",
                                    "%s is not available in this release", name);
     }
+    if (section == IN_SERVER)
+        return reader_complain(reader, place, "remove the server block",
+                               "server.%s is not available: cairn is no server", name);
     if (section == IN_PLUGIN)
         return reader_complain(
             reader, place, "remove it",

@@ -252,7 +252,7 @@ static int obey_rule(struct reader *reader, const struct key *key, void *field,
     const char *fault = key->rule(value);
     (void)field; /* it says nothing that is kept */
 
-    return fault == NULL ? 0 : reader_complain(reader, place, NULL, "%s", fault);
+    return fault == NULL ? 0 : reader_complain(reader, place, NULL, "%s: %s", key->name, fault);
 }
 
 int key_set(struct reader *reader, const struct key *key, void *field, struct hcl_place place,

@@ -66,11 +66,55 @@ static void test_what_nomad_has_and_we_have_not_is_refused_by_name(void **state)
 
     refuse(fixture, "a.hcl", "consul {\n  address = \"127.0.0.1:8500\"\n}\n",
            "a.hcl:1:1:", "consul is not available in this release");
+    refuse(fixture, "a.hcl", "client {\n  network_speed = 100\n}\n",
+           "a.hcl:2:3:", "network_speed is not available in this release");
     refuse(fixture, "a.hcl", "plugin \"docker\" {}\n", "a.hcl:1:1:", "no plugin \"docker\"");
+    refuse(fixture, "a.hcl", "server {\n  bootstrap_expect = 1\n}\n",
+           "a.hcl:2:3:", "server.bootstrap_expect is not available: cairn is no server");
     refuse(fixture, "a.hcl", "client {\n  servers = [\"10.0.0.1\"]\n}\n",
            "a.hcl:2:3:", "joining servers is not available");
     refuse(fixture, "a.hcl", "server {\n  enabled = true\n}\n", "a.hcl:2:3:", "no server");
     refuse(fixture, "a.hcl", "client {\n  enabled = false\n}\n", "a.hcl:2:3:", "run nothing");
+}
+
+/* FORMAT with VALUE in the place of its %s. */
+static void fill(char text[128], const char *format, const char *value)
+{
+    const char *at = strstr(format, "%s");
+
+    assert_non_null(at);
+    assert_true(text_format(text, 128, "%.*s%s%s", (int)(at - format), format, value, at + 2));
+}
+
+/* What cairn does in any case may be said, and nothing else. */
+static void test_keys_with_one_value_are_taken_with_that(void **state)
+{
+    static const struct {
+        const char *format, *good, *bad, *why;
+    } keys[] = {
+        {"disable_update_check = %s\n", "true", "false", ": only true"},
+        {"disable_anonymous_signature = %s\n", "true", "false", ": only true"},
+        {"leave_on_interrupt = %s\n", "false", "true", ": only false"},
+        {"leave_on_terminate = %s\n", "false", "true", ": only false"},
+        {"enable_debug = %s\n", "false", "true", ": only false"},
+        {"enable_syslog = %s\n", "false", "true", ": only false"},
+        {"log_include_location = %s\n", "false", "true", ": only false"},
+        {"client { no_host_uuid = %s }\n", "true", "false", ": only true"},
+        {"client { disable_remote_exec = %s }\n", "false", "true", ": only false"},
+        {"client { default_ineligible = %s }\n", "false", "true", ": only false"},
+        {"client { node_pool = %s }\n", "\"default\"", "\"gpu\"", "no other pools"},
+    };
+    struct fixture *fixture = *state;
+    char text[128];
+
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        fixture->scratch->err = (struct err){0};
+        fill(text, keys[i].format, keys[i].good);
+        if (read_text(fixture, "a.hcl", text) != 0)
+            fail_msg("%s: %s", text, fixture->scratch->err.text);
+        fill(text, keys[i].format, keys[i].bad);
+        refuse(fixture, "a.hcl", text, "a.hcl:1:", keys[i].why);
+    }
 }
 
 static void test_values_of_the_wrong_kind_are_refused(void **state)
@@ -619,6 +663,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_unknown_key_is_refused_with_place_and_hint),
         TEST(test_what_nomad_has_and_we_have_not_is_refused_by_name),
+        TEST(test_keys_with_one_value_are_taken_with_that),
         TEST(test_values_of_the_wrong_kind_are_refused),
         TEST(test_text_longer_than_its_field_is_refused),
         TEST(test_ports_and_networks_that_are_none_are_refused),
