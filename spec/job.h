@@ -69,6 +69,28 @@ int jobspec_parse(const struct jobspec_source *source, json_t **ret_job,
 int jobspec_from_json(const char *name, const json_t *request, json_t **ret_job,
                       struct jobspec_problems *ret_problems);
 
+/* --- values of its variables --- */
+
+enum { JOBSPEC_VALUES_MAX = 128 };
+
+struct jobspec_values {
+    struct hcl_input items[JOBSPEC_VALUES_MAX]; /* their names are owned */
+    size_t count;
+    json_t *held; /* array: what items point to */
+};
+
+struct jobspec_values *jobspec_values_new(void);
+void jobspec_values_free(struct jobspec_values *values);
+
+/* The next one, whose NAME is copied; NULL: there are as many as there may be. */
+struct hcl_input *jobspec_values_add(struct jobspec_values *values, const char *name,
+                                     size_t length);
+
+/* Those that TEXT, a file of values in HCL or JSON, has.  ERR_INVALID, and what is wrong with it.
+ */
+int jobspec_read_values(const char *path, const char *text, size_t length,
+                        struct jobspec_values *values, char ret_told[HCL_ERROR_SIZE]);
+
 /* --- jobs --- */
 
 /* What JOB says and nobody acts on, as text of several lines, which is owned by the caller; "" if

@@ -156,22 +156,15 @@ json_t *parse_object(const char *bytes, size_t length, struct err *err)
     return body;
 }
 
-static void answer_job(struct answer *answer, const json_t *body)
+static void answer_source(struct answer *answer, const struct jobspec_source *source)
 {
     enum { TEXT_SIZE = JOBSPEC_PROBLEMS_MAX * HCL_ERROR_SIZE };
-    const json_t *text = json_object_get(body, "JobHCL");
-    const struct jobspec_source source = {
-        .name = "input.hcl", .text = json_string_value(text), .length = json_string_length(text)};
-    json_t *job = NULL;
-
-    if (source.text == NULL) {
-        refuse(answer, "Job spec is empty");
-        return;
-    }
     struct jobspec_problems *problems = calloc(1, sizeof(*problems));
     char *said = malloc(TEXT_SIZE);
+    json_t *job = NULL;
+
     check(problems != NULL && said != NULL);
-    if (jobspec_parse(&source, &job, problems) == 0) {
+    if (jobspec_parse(source, &job, problems) == 0) {
         answer_value(answer, job);
     } else {
         jobspec_problems_text(problems, said, TEXT_SIZE);
@@ -180,6 +173,30 @@ static void answer_job(struct answer *answer, const json_t *body)
     json_decref(job);
     free(said);
     free(problems);
+}
+
+static void answer_job(struct answer *answer, const json_t *body)
+{
+    const json_t *text = json_object_get(body, "JobHCL");
+    const json_t *given = json_object_get(body, "Variables"); /* as a file of values has them */
+    struct jobspec_values *values = jobspec_values_new();
+    char told[HCL_ERROR_SIZE];
+
+    if (!json_is_string(text))
+        refuse(answer, "Job spec is empty");
+    else if (given != NULL && !json_is_null(given) && !json_is_string(given))
+        refuse(answer, "Variables must be the text of a file of values");
+    else if (json_is_string(given) &&
+             jobspec_read_values("variables.hcl", json_string_value(given),
+                                 json_string_length(given), values, told) < 0)
+        refuse(answer, told);
+    else
+        answer_source(answer, &(struct jobspec_source){.name = "input.hcl",
+                                                       .text = json_string_value(text),
+                                                       .length = json_string_length(text),
+                                                       .inputs = values->items,
+                                                       .inputs_count = values->count});
+    jobspec_values_free(values);
 }
 
 uint8_t *parse_answer(enum parse_kind kind, const char *text, size_t length, size_t *ret_length)

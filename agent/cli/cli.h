@@ -201,15 +201,9 @@ int cli_follow(struct cli *cli, const char *evaluation, const char *job, const c
 
 /* --- variables of job files (variables.c) --- */
 
-struct cli_variables {
-    struct hcl_input items[128];
-    size_t count;
-    json_t *values; /* array: what items point to */
-};
-
 /* What the environment and the flags -var and -var-file give.  A result other than 0 is an exit
- * status; RET_VARIABLES is owned by the caller in any case. */
-int cli_read_variables(const struct cli *cli, struct cli_variables **ret_variables);
-void cli_free_variables(struct cli_variables *variables);
+ * status; RET_VALUES is owned by the caller in any case. */
+struct jobspec_values;
+int cli_read_variables(const struct cli *cli, struct jobspec_values **ret_values);
 
 #endif

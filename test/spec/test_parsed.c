@@ -92,6 +92,45 @@ static void test_job_file_becomes_its_job(void **state)
     forget(&said);
 }
 
+#define WITH_VARIABLE                                                                              \
+    "{\"JobHCL\":\"variable \\\"x\\\" {\\n default = 1\\n}\\njob \\\"a\\\" {\\n priority = "       \
+    "var.x\\n "                                                                                    \
+    "group \\\"g\\\" {\\n task \\\"t\\\" {\\n driver = \\\"raw_exec\\\"\\n}\\n}\\n}\""
+
+static void test_variables_of_a_job_file_have_the_values_that_come_with_it(void **state)
+{
+    static const struct {
+        const char *variables;
+        int priority; /* 0: refused */
+        const char *why;
+    } cases[] = {
+        {"}", 1, NULL},
+        {",\"Variables\":\"\"}", 1, NULL},
+        {",\"Variables\":null}", 1, NULL},
+        {",\"Variables\":\"x = 2 + 5\\n\"}", 7, NULL},
+        {",\"Variables\":\"{\\\"x\\\": 8}\"}", 8, NULL},
+        {",\"Variables\":\"y = 2\"}", 0, "\"y\""},
+        {",\"Variables\":\"x {\"}", 0, "variables.hcl:1:"},
+        {",\"Variables\":\"{\"}", 0, "variables.hcl:1:"},
+        {",\"Variables\":{\"x\":3}}", 0, "Variables must be the text"},
+    };
+    char text[512];
+    struct said said;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        assert_true(text_format(text, sizeof(text), "%s%s", WITH_VARIABLE, cases[i].variables));
+        ask(PARSE_JOB, text, &said);
+        assert_int_equal(said.code, cases[i].why == NULL ? 0 : ERR_INVALID);
+        if (cases[i].why == NULL)
+            assert_int_equal(json_integer_value(json_object_get(said.value, "Priority")),
+                             cases[i].priority);
+        else if (strstr(said.refusal, cases[i].why) == NULL)
+            fail_msg("%s: %s", cases[i].variables, said.refusal);
+        forget(&said);
+    }
+}
+
 static void test_too_deep_is_refused(void **state)
 {
     char text[PARSED_NESTING_MAX * 2 + 16] = "{\"a\":";
@@ -198,6 +237,7 @@ int main(void)
         cmocka_unit_test(test_values_come_through),
         cmocka_unit_test(test_what_is_wrong_is_said),
         cmocka_unit_test(test_job_file_becomes_its_job),
+        cmocka_unit_test(test_variables_of_a_job_file_have_the_values_that_come_with_it),
         cmocka_unit_test(test_too_deep_is_refused),
         cmocka_unit_test(test_too_many_values_are_refused),
         cmocka_unit_test(test_answers_of_others_are_no_values),

@@ -41,7 +41,7 @@ static char *read_stdin(size_t *ret_length)
 static int parse_text(const struct cli *cli, const char *name, const char *text, size_t length,
                       json_t **ret_job)
 {
-    struct cli_variables *variables;
+    struct jobspec_values *values;
     struct jobspec_problems *problems = calloc(1, sizeof(*problems));
     char directory[PATH_SIZE] = ".";
 
@@ -50,13 +50,13 @@ static int parse_text(const struct cli *cli, const char *name, const char *text,
     if (slash != NULL)
         (void)text_format(directory, sizeof(directory), "%.*s", (int)(slash - name) + 1,
                           name); /* it was opened, so it fits */
-    int status = cli_read_variables(cli, &variables);
+    int status = cli_read_variables(cli, &values);
     struct jobspec_source source = {
         .name = name,
         .text = text,
         .length = length,
-        .inputs = variables->items,
-        .inputs_count = variables->count,
+        .inputs = values->items,
+        .inputs_count = values->count,
         .base_directory = directory,
     };
     if (status == 0 && jobspec_parse(&source, ret_job, problems) != 0) {
@@ -67,7 +67,7 @@ static int parse_text(const struct cli *cli, const char *name, const char *text,
         status = cli_fail(CLI_FAILED, "%s", all);
         free(all);
     }
-    cli_free_variables(variables);
+    jobspec_values_free(values);
     free(problems);
     return status;
 }
