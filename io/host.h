@@ -170,7 +170,8 @@ struct host_facts {
     uint32_t cpu_cores;
     uint32_t cpu_mhz; /* of one core; 1000 when unknown */
     uint64_t memory_bytes;
-    uint64_t disk_bytes, disk_free_bytes; /* of the file system that holds DATA_DIR */
+    uint64_t disk_bytes, disk_free_bytes;        /* of the file system that holds DATA_DIR */
+    char disk_device[256], disk_mountpoint[256]; /* of the same, as the mount table has them */
     char ip_address[64]; /* of the interface with the default route, else "127.0.0.1" */
     char network_interface[32];
 };
@@ -196,8 +197,20 @@ struct host_disk {
 /* That which holds PATH. */
 int host_read_disk(const char *path, struct host_disk *ret_disk, struct err *err);
 
+enum { HOST_CPUS_MAX = 256 }; /* that are told one by one */
+
+struct host_cpu_time {
+    uint64_t user, system, idle, total; /* ticks since boot */
+};
+
 struct host_cpu_times {
-    uint64_t user, system, idle, total; /* ticks of all cores together, since boot */
+    struct host_cpu_time all, each[HOST_CPUS_MAX]; /* by their numbers */
+};
+
+/* Percents; total is what was not idle. */
+struct host_cpu {
+    unsigned number;
+    double user, system, idle, total;
 };
 
 struct host_stats {
@@ -205,8 +218,9 @@ struct host_stats {
     uint64_t uptime_s;
     uint64_t disk_size, disk_used, disk_available; /* bytes */
     uint64_t inodes, inodes_used;
-    /* Of all cores together; total is what was not idle. */
-    double cpu_user_percent, cpu_system_percent, cpu_idle_percent, cpu_total_percent;
+    struct host_cpu cpu; /* of all together; its number says nothing */
+    struct host_cpu cpus[HOST_CPUS_MAX];
+    unsigned cpus_count;
 };
 
 /* Percents are of the time since the call that left SINCE as it is, and SINCE is renewed; zeroes:

@@ -629,29 +629,44 @@ json_t *api_format_node(const struct api_node_view *view)
     return to;
 }
 
+static json_t *format_cpus(const struct host_stats *stats, double mhz)
+{
+    json_t *list = json_array();
+    char name[24];
+
+    for (unsigned i = 0; i < stats->cpus_count; i++) {
+        const struct host_cpu *cpu = &stats->cpus[i];
+
+        (void)text_format(name, sizeof(name), "cpu%u", cpu->number); /* fits */
+        json_t *one =
+            json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f}", "CPU", name, "User", cpu->user,
+                      "System", cpu->system, "Idle", cpu->idle, "Total", cpu->total, "TotalPercent",
+                      cpu->total, "TotalTicks", cpu->total / 100 * mhz);
+        check(json_array_append_new(list, one) == 0);
+    }
+    return list;
+}
+
 json_t *api_format_host_stats(const struct host_stats *stats, const struct host_facts *facts,
                               const char *device, int64_t unix_ns)
 {
-    double disk =
-        stats->disk_size > 0 ? 100.0 * (double)stats->disk_used / (double)stats->disk_size : 0;
+    uint64_t usable = stats->disk_used + stats->disk_available; /* the rest is root's */
+    double disk = usable > 0 ? 100.0 * (double)stats->disk_used / (double)usable : 0;
     double inodes =
         stats->inodes > 0 ? 100.0 * (double)stats->inodes_used / (double)stats->inodes : 0;
-    double ticks = stats->cpu_total_percent / 100 * (double)cpu_total(facts);
+    double ticks = stats->cpu.total / 100 * (double)cpu_total(facts);
     json_t *to = json_object();
 
     set(to, "Memory",
         json_pack("{s:I, s:I, s:I, s:I}", "Total", (json_int_t)stats->memory_total, "Available",
                   (json_int_t)stats->memory_available, "Used", (json_int_t)stats->memory_used,
                   "Free", (json_int_t)stats->memory_free));
-    set(to, "CPU",
-        json_pack("[{s:s, s:f, s:f, s:f, s:f, s:f, s:f}]", "CPU", "all", "User",
-                  stats->cpu_user_percent, "System", stats->cpu_system_percent, "Idle",
-                  stats->cpu_idle_percent, "Total", stats->cpu_total_percent, "TotalPercent",
-                  stats->cpu_total_percent, "TotalTicks", ticks));
-    json_t *space = json_pack(
-        "{s:o, s:s, s:I, s:I, s:I, s:f, s:f}", "Device", api_text(device), "Mountpoint", "", "Size",
-        (json_int_t)stats->disk_size, "Used", (json_int_t)stats->disk_used, "Available",
-        (json_int_t)stats->disk_available, "UsedPercent", disk, "InodesUsedPercent", inodes);
+    set(to, "CPU", format_cpus(stats, facts->cpu_mhz));
+    json_t *space =
+        json_pack("{s:o, s:s, s:I, s:I, s:I, s:f, s:f}", "Device", api_text(device), "Mountpoint",
+                  facts->disk_mountpoint, "Size", (json_int_t)stats->disk_size, "Used",
+                  (json_int_t)stats->disk_used, "Available", (json_int_t)stats->disk_available,
+                  "UsedPercent", disk, "InodesUsedPercent", inodes);
     set(to, "DiskStats", json_pack("[O]", space));
     set(to, "AllocDirStats", space);
     set(to, "DeviceStats", json_null());

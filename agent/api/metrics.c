@@ -237,6 +237,32 @@ static void put_allocs(struct sheet *sheet, const struct api *api, const struct 
     put_gauges(sheet, labels, labels_count, gauges, COUNT_OF(gauges));
 }
 
+/* Each of them; the label behind LABELS is its own. */
+static void put_cpus(struct sheet *sheet, const struct host_stats *host, double mhz,
+                     struct label *labels, size_t labels_count)
+{
+    static const char *const names[] = {
+        "nomad.client.host.cpu.total",       "nomad.client.host.cpu.total_percent",
+        "nomad.client.host.cpu.total_ticks", "nomad.client.host.cpu.user",
+        "nomad.client.host.cpu.system",      "nomad.client.host.cpu.idle",
+    };
+    char label[24];
+
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        put_kind(sheet, names[i]);
+        for (unsigned c = 0; c < host->cpus_count; c++) {
+            const struct host_cpu *cpu = &host->cpus[c];
+            const double values[] = {cpu->total, cpu->total,  cpu->total / 100 * mhz,
+                                     cpu->user,  cpu->system, cpu->idle};
+
+            _Static_assert(COUNT_OF(values) == COUNT_OF(names), "each has its name");
+            (void)text_format(label, sizeof(label), "cpu%u", cpu->number); /* fits */
+            labels[labels_count] = (struct label){"cpu", label};
+            put_gauge(sheet, names[i], labels, labels_count + 1, values[i]);
+        }
+    }
+}
+
 /* What was seen last; nothing was, if the file system of the data directory never answered. */
 static void put_host(struct sheet *sheet, const struct api *api, const struct host_stats *host,
                      struct label *labels, size_t labels_count)
@@ -248,16 +274,6 @@ static void put_host(struct sheet *sheet, const struct api *api, const struct ho
         {"nomad.client.host.memory.used", (double)host->memory_used},
         {"nomad.client.host.memory.free", (double)host->memory_free},
     };
-    const struct gauge cpu[] = {
-        {"nomad.client.host.cpu.total", host->cpu_total_percent},
-        {"nomad.client.host.cpu.total_percent", host->cpu_total_percent},
-        {"nomad.client.host.cpu.total_ticks", host->cpu_total_percent / 100 *
-                                                  api->parts->node.facts.cpu_mhz *
-                                                  api->parts->node.facts.cpu_cores},
-        {"nomad.client.host.cpu.user", host->cpu_user_percent},
-        {"nomad.client.host.cpu.system", host->cpu_system_percent},
-        {"nomad.client.host.cpu.idle", host->cpu_idle_percent},
-    };
     const struct gauge disk[] = {
         {"nomad.client.host.disk.size", (double)host->disk_size},
         {"nomad.client.host.disk.used", (double)host->disk_used},
@@ -268,8 +284,7 @@ static void put_host(struct sheet *sheet, const struct api *api, const struct ho
     };
 
     put_gauges(sheet, labels, labels_count, plain, COUNT_OF(plain));
-    labels[labels_count] = (struct label){"cpu", "cpu"}; /* all of them together */
-    put_gauges(sheet, labels, labels_count + 1, cpu, COUNT_OF(cpu));
+    put_cpus(sheet, host, api->parts->node.facts.cpu_mhz, labels, labels_count);
     labels[labels_count] = (struct label){"disk", api_device(api)};
     put_gauges(sheet, labels, labels_count + 1, disk, COUNT_OF(disk));
 }

@@ -99,20 +99,25 @@ static void collect_attributes(struct node *node, const struct config *config)
     add_number(to, "cpu.numcores", facts->cpu_cores);
     add_number(to, "cpu.reservablecores", core_set_count(&node->cores));
     add_number(to, "cpu.totalcompute", (uint64_t)facts->cpu_mhz * facts->cpu_cores);
+    add(to, "kernel.arch", facts->arch);
     add(to, "kernel.name", go_system(facts->kernel_name));
     add(to, "kernel.version", facts->kernel_version);
     add_number(to, "memory.totalbytes", facts->memory_bytes);
+    add(to, "nomad.bridge.hairpin_mode", config->bridge_hairpin ? "true" : "false");
     add(to, "nomad.version", CAIRN_NOMAD_VERSION);
     add(to, "cairn.version", CAIRN_VERSION);
     add(to, "os.name", facts->os_name);
     add(to, "os.version", facts->os_version);
     add(to, "os.cgroups", cgroup_mode_name(cgroup_mode()));
+    if (cgroup_mode() != CGROUP_NONE)
+        add(to, "os.cgroups.version", cgroup_mode() == CGROUP_V2 ? "2" : "1");
     add(to, "os.signals", signals);
     add(to, "unique.hostname", facts->hostname);
     add(to, "unique.network.ip-address", facts->ip_address);
     add_number(to, "unique.storage.bytestotal", facts->disk_bytes);
     add_number(to, "unique.storage.bytesfree", facts->disk_free_bytes);
-    add(to, "unique.storage.volume", config->alloc_dir);
+    add(to, "unique.storage.volume",
+        facts->disk_device[0] != '\0' ? facts->disk_device : config->alloc_dir);
 }
 
 void node_set_driver(struct node *node, const struct driver_info *driver)

@@ -10,11 +10,13 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -322,20 +324,74 @@ static int read_disk(const char *data_dir, struct statvfs *ret_disk, struct err 
     return 0;
 }
 
-/* "cpu user nice system idle iowait irq softirq steal ...", guest time is part of user. */
+/* What holds a path. */
+struct mount_of {
+    uint64_t id;
+    struct host_facts *facts;
+};
+
+/* "36 35 98:0 /root /point rw,noatime master:1 - ext4 /dev/sda1 rw" */
+static bool read_mount(void *ctx, char *line)
+{
+    const struct mount_of *mount = ctx;
+    char *rest = strstr(line, " - "), *fields[5];
+    uint64_t id;
+
+    for (size_t i = 0; i < COUNT_OF(fields); i++) {
+        fields[i] = strsep(&line, " ");
+        if (fields[i] == NULL)
+            return true;
+    }
+    if (rest == NULL || !text_to_u64(fields[0], &id) || id != mount->id)
+        return true;
+    rest += 3;
+    (void)strsep(&rest, " "); /* its type */
+    const char *source = strsep(&rest, " ");
+    (void)text_copy(mount->facts->disk_device, sizeof(mount->facts->disk_device),
+                    source == NULL ? "" : source); /* one that is longer is cut */
+    (void)text_copy(mount->facts->disk_mountpoint, sizeof(mount->facts->disk_mountpoint),
+                    fields[4]); /* likewise */
+    return false;
+}
+
+static void read_device(const char *data_dir, struct host_facts *facts)
+{
+    struct mount_of mount = {.facts = facts};
+    struct statx status;
+
+    if (statx(AT_FDCWD, data_dir, 0, STATX_MNT_ID, &status) != 0 ||
+        (status.stx_mask & STATX_MNT_ID) == 0)
+        return; /* an old kernel does not say */
+    mount.id = status.stx_mnt_id;
+    each_line("/proc/self/mountinfo", read_mount, &mount);
+}
+
+/* "cpu user nice system idle iowait irq softirq steal ...", guest time is part of user; "cpu" is of
+ * all, "cpu7" of one, and they come first. */
 static bool read_cpu_times(void *ctx, char *line)
 {
     struct host_cpu_times *times = ctx;
     unsigned long long at[8] = {0};
+    char *numbers = line + strcspn(line, " ");
+    struct host_cpu_time *time = &times->all;
+    uint64_t number;
 
-    if (sscanf(line, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &at[0], &at[1], &at[2], &at[3],
+    if (!text_starts_with(line, "cpu") || *numbers == '\0')
+        return false;
+    *numbers++ = '\0';
+    if (line[3] != '\0') {
+        if (!text_to_u64(line + 3, &number) || number >= HOST_CPUS_MAX)
+            return true;
+        time = &times->each[number];
+    }
+    if (sscanf(numbers, "%llu %llu %llu %llu %llu %llu %llu %llu", &at[0], &at[1], &at[2], &at[3],
                &at[4], &at[5], &at[6], &at[7]) < 4)
         return true;
-    times->user = at[0] + at[1];
-    times->system = at[2] + at[5] + at[6];
-    times->idle = at[3] + at[4];
-    times->total = times->user + times->system + times->idle + at[7];
-    return false;
+    time->user = at[0] + at[1];
+    time->system = at[2] + at[5] + at[6];
+    time->idle = at[3] + at[4];
+    time->total = time->user + time->system + time->idle + at[7];
+    return true;
 }
 
 static double percent(uint64_t now, uint64_t before, uint64_t total)
@@ -343,16 +399,33 @@ static double percent(uint64_t now, uint64_t before, uint64_t total)
     return total == 0 || now <= before ? 0 : 100.0 * (double)(now - before) / (double)total;
 }
 
+static struct host_cpu cpu_between(const struct host_cpu_time *since,
+                                   const struct host_cpu_time *now)
+{
+    uint64_t total = now->total > since->total ? now->total - since->total : 0;
+    struct host_cpu cpu = {
+        .user = percent(now->user, since->user, total),
+        .system = percent(now->system, since->system, total),
+        .idle = percent(now->idle, since->idle, total),
+    };
+
+    cpu.total = total == 0 ? 0 : 100.0 - cpu.idle;
+    return cpu;
+}
+
 static void read_cpu_stats(struct host_cpu_times *since, struct host_stats *stats)
 {
     struct host_cpu_times now = {0};
 
     each_line("/proc/stat", read_cpu_times, &now);
-    uint64_t total = now.total > since->total ? now.total - since->total : 0;
-    stats->cpu_user_percent = percent(now.user, since->user, total);
-    stats->cpu_system_percent = percent(now.system, since->system, total);
-    stats->cpu_idle_percent = percent(now.idle, since->idle, total);
-    stats->cpu_total_percent = total == 0 ? 0 : 100.0 - stats->cpu_idle_percent;
+    stats->cpu = cpu_between(&since->all, &now.all);
+    for (unsigned number = 0; number < HOST_CPUS_MAX; number++) {
+        if (now.each[number].total == 0)
+            continue; /* there is none, or it is off */
+        struct host_cpu *cpu = &stats->cpus[stats->cpus_count++];
+        *cpu = cpu_between(&since->each[number], &now.each[number]);
+        cpu->number = number;
+    }
     *since = now;
 }
 
@@ -375,6 +448,7 @@ int host_read_facts(const char *data_dir, struct host_facts *ret_facts, struct e
     facts.memory_bytes = memory.total;
     facts.disk_bytes = (uint64_t)disk.f_blocks * disk.f_frsize;
     facts.disk_free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+    read_device(data_dir, &facts);
     *ret_facts = facts;
     return 0;
 }

@@ -156,7 +156,6 @@ REASONS = [
     ('', r'MemoryStats\.Measured\[\]$', 'what is used is measured for each driver'),
     ('stats', r'Tasks\.t\.Pids\.', OF_THE_TASK),
     ('stats?task=none', r'Measured', ASKED_FOR_NONE),
-    ('/v1/client/stats', r'^body\.CPU\[\]\.CPU$', 'the load is that of all processors together'),
     ('/v1/client/stats', r'^body\.CPU\[\]\.Total$', 'who knows Nomad 1 only finds it under this name'),
     ('Allocation/', r'(ClientDescription|ClientStatus|DesiredDescription|State|DeploymentStatus.*)$', MOMENT),
     ('Allocation/', r'Metrics\.ScoreMetaData', 'one node is not scored'),

@@ -19,7 +19,13 @@ static int read_or_hang(const char *data_dir, struct host_cpu_times *since,
     atomic_fetch_add(&readers, 1);
     while (atomic_load(&hangs))
         (void)poll(NULL, 0, 5);
-    *ret_stats = (struct host_stats){.disk_size = atomic_load(&disk_size)};
+    *ret_stats =
+        (struct host_stats){.disk_size = atomic_load(&disk_size),
+                            .disk_used = 30,
+                            .disk_available = 90,
+                            .cpu = {.total = 40},
+                            .cpus = {{.number = 0, .total = 30}, {.number = 3, .total = 50}},
+                            .cpus_count = 2};
     atomic_fetch_sub(&readers, 1);
     return 0;
 }
@@ -48,6 +54,25 @@ static json_t *ask_json(struct whole_node *node, const char *path)
     assert_non_null(json);
     free(text);
     return json;
+}
+
+static double figure(const json_t *object, const char *name)
+{
+    return json_number_value(json_object_get(object, name));
+}
+
+static void test_each_cpu_and_what_may_be_used_of_the_disk_are_told(void **state)
+{
+    json_t *json = ask_json(*state, "/v1/client/stats");
+    const json_t *cpus = json_object_get(json, "CPU"), *second = json_array_get(cpus, 1);
+    const json_t *disk = json_array_get(json_object_get(json, "DiskStats"), 0);
+
+    assert_int_equal(json_array_size(cpus), 2);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(cpus, 0), "CPU")), "cpu0");
+    assert_string_equal(json_string_value(json_object_get(second, "CPU")), "cpu3");
+    assert_true(figure(second, "TotalPercent") == 50);
+    assert_true(figure(disk, "UsedPercent") == 25);
+    json_decref(json);
 }
 
 static json_int_t disk_of(struct whole_node *node, json_int_t *ret_timestamp)
@@ -161,6 +186,7 @@ static void test_node_ends_while_it_hangs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(test_each_cpu_and_what_may_be_used_of_the_disk_are_told),
         TEST(test_file_system_that_hangs_is_shown_as_it_was),
         TEST(test_file_system_that_never_answered_is_said_to),
         TEST(test_who_leaves_while_it_hangs_is_forgotten),

@@ -341,6 +341,8 @@ static void test_facts_agree_with_the_machine(void **state)
     assert_true(facts.cpu_mhz >= 1);
     assert_int_equal(facts.memory_bytes / 4096, sysconf(_SC_PHYS_PAGES));
     assert_true(facts.disk_bytes > facts.disk_free_bytes);
+    assert_true(facts.disk_device[0] != '\0');
+    assert_true(facts.disk_mountpoint[0] == '/');
     assert_true(facts.ip_address[0] != '\0');
     assert_true(facts.network_interface[0] != '\0');
 }
@@ -360,9 +362,13 @@ static void test_stats_add_up(void **state)
         assert_true(stats.disk_used + stats.disk_available <= stats.disk_size);
         assert_true(stats.inodes_used <= stats.inodes);
         assert_true(stats.uptime_s > 0);
-        assert_true(stats.cpu_total_percent >= 0 && stats.cpu_total_percent <= 100);
-        assert_true(stats.cpu_user_percent + stats.cpu_system_percent + stats.cpu_idle_percent <=
-                    100.01);
+        assert_true(stats.cpu.total >= 0 && stats.cpu.total <= 100);
+        assert_true(stats.cpu.user + stats.cpu.system + stats.cpu.idle <= 100.01);
+        assert_int_equal(stats.cpus_count, sysconf(_SC_NPROCESSORS_ONLN));
+        for (unsigned c = 0; c < stats.cpus_count; c++) {
+            assert_true(stats.cpus[c].total >= 0 && stats.cpus[c].total <= 100);
+            assert_true(c == 0 || stats.cpus[c].number > stats.cpus[c - 1].number);
+        }
     }
 }
 
