@@ -161,6 +161,7 @@ REASONS = [
     ('Allocation/', r'Metrics\.ScoreMetaData', 'one node is not scored'),
     ('Allocation/', r'SigningKeyID$', 'tasks get no identities yet'),
     ('Job/', r'\.Identity\.', 'tasks get no identities yet'),
+    ('Job/JobDeregistered', r'Job\.Stable$', 'a stop makes no version, so that it is still the one that was good'),
     ('Job/', r'Update\.HealthCheck$', 'what is not said is filled in at once'),
 ]
 # The types of events that only one of them tells, and may.
