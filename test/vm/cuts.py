@@ -50,7 +50,7 @@ sync; poweroff -f
 '''
 # The initrd's own way to the root asks for whatever devices there may be, and this machine is booted
 # time and again: its shell does what is needed, and the kernel leaves out what looks at itself.
-APPEND = ('mitigations=off nokaslr cryptomgr.notests rdinit=/bin/sh panic=-1 -- -c "'
+APPEND = ('mitigations=off nokaslr cryptomgr.notests rdinit=/bin/sh -- -c "'
           'mount -t devtmpfs dev /dev; exec < /dev/console > /dev/console 2>&1; '
           'modprobe -a virtio_pci virtio_blk ext4; '
           'mount -t ext4 -o ro /dev/vda /root; mount -t ext4 -o ro /dev/vdb /root/tree; '

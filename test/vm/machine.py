@@ -46,7 +46,8 @@ PACKAGES = '''linux-image-cloud-amd64 initramfs-tools systemd-sysv udev kmod pro
 
 FILES = {
     'etc/hostname': 'cairn\n',
-    'etc/fstab': '/dev/vda / ext4 defaults 0 1\n/dev/vdb /tree ext4 ro 0 0\n',
+    'etc/fstab': '/dev/vda / ext4 defaults 0 1\n'
+                 '/dev/vdb /tree ext4 ro,x-systemd.device-timeout=300 0 0\n',
     'etc/systemd/system/work.service': '''[Unit]
 After=multi-user.target
 [Service]
@@ -123,7 +124,8 @@ def qemu(accel, append, *more):
     return ['qemu-system-x86_64', '-machine', 'q35', '-accel', accel, '-cpu', 'max', '-smp', '2',
             '-m', '1536', '-nodefaults', '-no-reboot', '-display', 'none',
             '-kernel', os.path.join(PLACE, 'vmlinuz'), '-initrd', os.path.join(PLACE, 'initrd.img'),
-            '-append', 'console=ttyS0 root=/dev/vda rw quiet ' + append,
+            # A kernel that panics ends its machine; and on a busy host its look at the timer may fail.
+            '-append', 'console=ttyS0 root=/dev/vda rw quiet panic=-1 no_timer_check ' + append,
             '-drive', 'file=%s,if=virtio,format=raw,snapshot=on' % image, *more]
 
 
@@ -169,8 +171,8 @@ def packages(to):
                            stdout=subprocess.DEVNULL)
 
 
-def tree_disk(work, image):
-    """What is tried, and the script WORK that the machine is booted for."""
+def tree_disk(work, image, packed=False):
+    """What is tried, and the script WORK that the machine is booted for; PACKED: the packages, too."""
     with tempfile.TemporaryDirectory(prefix='cairn-tree-', dir=PLACE) as tree:
         shutil.copytree(os.path.join(TREE, 'test'), os.path.join(tree, 'test'),
                         ignore=shutil.ignore_patterns('__pycache__', 'golden'))
@@ -180,7 +182,8 @@ def tree_disk(work, image):
             shutil.copy(unit, os.path.join(tree, 'agent'))
         for program in ('cairn', 'cairn-shim', 'cairn-fetch', 'cairn-parse'):
             shutil.copy(os.path.join(BUILD, program), os.path.join(tree, 'build', program))
-        packages(os.path.join(tree, 'build', 'package'))
+        if packed:
+            packages(os.path.join(tree, 'build', 'package'))
         put(tree, {'work': '#!/bin/sh\nexport CAIRN_BUILD=/tree/build CAIRN_PATIENCE=5 PYTHONDONTWRITEBYTECODE=1\n' + work})
         os.chmod(os.path.join(tree, 'work'), 0o755)
         disk(tree, image, 512)
@@ -196,13 +199,13 @@ def console():
     return os.path.join(PLACE, 'console-%d.log' % os.getpid())
 
 
-def boot(work, limit_s, cgroups):
+def boot(work, limit_s, cgroups, packed=False):
     """Runs WORK on the machine, whose output is ours; its exit code."""
     make()
     accel, said = accelerator(), console()
     with tempfile.TemporaryDirectory(prefix='cairn-run-', dir=PLACE) as run:
         image = os.path.join(run, 'tree.img')
-        tree_disk(work, image)
+        tree_disk(work, image, packed)
         say('booting (%s)' % accel)
         machine = subprocess.Popen(
             qemu(accel, CGROUPS[cgroups] + 'systemd.wants=work.service',
@@ -262,7 +265,8 @@ def main():
             os.path.exists(os.path.join(TREE, 'test', 'live', name + '.py')) for name in rest):
         return boot(LIVE % (' '.join(rest), TEST_S), BOOT_S + TEST_S * len(rest), cgroups)
     elif verb == 'package' and not rest:
-        return boot('exec python3 test/vm/package.py build/package\n', BOOT_S + TEST_S, cgroups)
+        return boot('exec python3 test/vm/package.py build/package\n', BOOT_S + TEST_S,
+                    cgroups, packed=True)
     elif verb == 'run' and len(rest) == 1:
         return boot(rest[0] + '\n', BOOT_S + TEST_S, cgroups)
     elif verb in ('cuts', 'moments') and rest:
