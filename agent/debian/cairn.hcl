@@ -3,11 +3,16 @@
 
 data_dir = "/var/lib/cairn"
 
-# Whoever reaches this address can run programs, unless tokens are asked for (acl).
-bind_addr = "127.0.0.1"
-
-ports {
-  http = 4646
+# Whoever reaches the API can run programs as root, unless tokens are asked for (acl).  By this socket
+# that is root and who is in the group cairn; for its commands, and Nomad's:
+#   export NOMAD_ADDR=unix:///run/cairn/api.sock
+# With "127.0.0.1 unix:///run/cairn/api.sock" every user of this machine would reach it, too.
+addresses {
+  http = "unix:///run/cairn/api.sock"
+}
+unix_sockets {
+  group = "cairn"
+  mode  = "0660"
 }
 
 # acl {

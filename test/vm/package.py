@@ -5,21 +5,31 @@ while tasks run that must not notice.  Run on the machine of machine.py, which p
 usage: test/vm/package.py DIRECTORY    with cairn_1.deb, cairn_2.deb, and cairn_3.deb, whose version
                                        cannot restore the node
 """
+import contextlib
 import glob
+import grp
+import http.client
 import json
 import os
 import re
 import signal
+import socket
+import stat
 import subprocess
 import sys
 import time
-import urllib.request
+import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'live'))
 from lib import sleeper, service, tap, wait_for  # noqa: E402
 
 PACKAGES = sys.argv[1]
-TASKS = '/sys/fs/cgroup/cairn.slice/cairn-tasks.service'
+SOCKET = '/run/cairn/api.sock'
+# Where cairn looks for what runs (io/host/cgroup_path.c).
+HIERARCHY = next(path for path in ('/sys/fs/cgroup', '/sys/fs/cgroup/unified', '/sys/fs/cgroup/freezer')
+                 if os.path.exists(path + '/cgroup.procs'))
+IS_V2 = HIERARCHY == '/sys/fs/cgroup'
+TASKS = HIERARCHY + '/cairn.slice/cairn-tasks.service'
 COUNT = 50
 before = {}  # the payloads: pid -> start
 
@@ -39,17 +49,28 @@ def shown(unit, name):
     return run('systemctl', 'show', '--value', '-p', name, unit).strip()
 
 
-def ask(method, path, body=None):
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request('http://127.0.0.1:4646' + path, data=data, method=method)
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        return json.loads(answer.read())
+class Local(http.client.HTTPConnection):
+    """To the socket of the package's configuration."""
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(SOCKET)
+
+
+def ask(method, path, body=None, to=Local):
+    with contextlib.closing(to('localhost', 4646, timeout=60)) as connection:
+        connection.request(method, path, None if body is None else json.dumps(body))
+        answer = connection.getresponse()
+        text = answer.read()
+        assert answer.status < 300, (method, path, answer.status, text)
+        return json.loads(text)
 
 
 def answers():
     try:
         return ask('GET', '/v1/status/leader')
-    except OSError:
+    except (OSError, http.client.HTTPException):
         return None
 
 
@@ -59,16 +80,30 @@ def payloads():
     for path in glob.glob(TASKS + '/*/*/cgroup.procs'):
         if '/shims/' in path:
             continue
-        with open(path) as procs:
-            for pid in procs.read().split():
-                with open('/proc/%s/stat' % pid) as stat:
-                    found[int(pid)] = stat.read().rpartition(')')[2].split()[19]
+        with contextlib.suppress(FileNotFoundError):  # what has just ended
+            with open(path) as procs:
+                pids = procs.read().split()
+            for pid in pids:
+                with open('/proc/%s/stat' % pid) as now:
+                    found[int(pid)] = now.read().rpartition(')')[2].split()[19]
     return found
+
+
+def assert_in_their_cgroups():
+    """Where cairn looks for what runs: systemd may move what it takes for its own."""
+    ours = 'freezer' if HIERARCHY.endswith('/freezer') else ''
+    for pid in before:
+        with open('/proc/%d/cgroup' % pid) as lines:
+            places = dict(line.rstrip('\n').split(':', 2)[1:] for line in lines)
+        for controllers, place in places.items():
+            if ours in controllers.split(','):
+                assert place.startswith('/cairn.slice/cairn-tasks.service/'), (pid, places)
 
 
 def assert_untouched():
     """Each payload is the process that it was, and the daemon knows all of them."""
     assert payloads() == before
+    assert_in_their_cgroups()
     wait_for('all tasks to be known', lambda: sum(
         alloc['ClientStatus'] == 'running' for alloc in ask('GET', '/v1/allocations')) == COUNT)
     assert payloads() == before
@@ -80,14 +115,37 @@ def being_installed_starts_nothing():
     assert run('systemctl', 'is-enabled', 'cairn', check=False).strip() == 'disabled'
     assert not os.path.exists('/var/lib/cairn')
     assert 'built from' in run('cairn', 'version')
+    assert grp.getgrnam('cairn').gr_mem == []
     print('# ' + run('systemd-analyze', 'security', '--no-pager', 'cairn.service').splitlines()[-1])
 
 
 def a_start_returns_when_the_api_answers():
     run('systemctl', 'start', 'cairn')
     assert ask('GET', '/v1/status/leader')
-    assert shown('cairn', 'StatusText') == '0 tasks run; API at 127.0.0.1:4646'
+    assert shown('cairn', 'StatusText') == '0 tasks run; API at unix://' + SOCKET
+    # There is nothing to delegate where systemd minds no cgroup that it has not made.
+    assert shown('cairn-tasks', 'ActiveState') == ('active' if IS_V2 else 'inactive')
     assert shown('cairn-tasks', 'Delegate') == 'yes'
+
+
+def asks_as(*command):
+    """What `cairn job status` says by the socket to who runs it after COMMAND."""
+    return run(*command, 'cairn', 'job', 'status', '-address', 'unix://' + SOCKET, check=False)
+
+
+def root_and_the_group_reach_the_socket_and_nobody_else_anything():
+    found = os.stat(SOCKET)
+    assert (found.st_uid, found.st_gid) == (0, grp.getgrnam('cairn').gr_gid)
+    assert stat.S_IMODE(found.st_mode) == 0o660, oct(found.st_mode)
+    nobody = ('setpriv', '--reuid=65534', '--regid=65534')
+    for groups, said in (('--groups=cairn', 'No jobs'), ('--clear-groups', 'may not connect')):
+        heard = asks_as(*nobody, groups)
+        assert said in heard, heard
+    try:
+        ask('GET', '/v1/status/leader', to=http.client.HTTPConnection)
+        raise AssertionError('it listens on the network')
+    except ConnectionRefusedError:
+        pass
 
 
 def fifty_tasks_run_in_delegated_cgroups():
@@ -98,10 +156,12 @@ def fifty_tasks_run_in_delegated_cgroups():
     wait_for('the tasks', lambda: len(payloads()) == COUNT, limit_s=120)
     before.update(payloads())
     assert_untouched()
-    task = glob.glob(TASKS + '/*/*.t.*')[0]
-    with open(task + '/cgroup.controllers') as controllers:
-        assert {'cpu', 'cpuset', 'memory', 'pids'} <= set(controllers.read().split())
-    assert not glob.glob('/sys/fs/cgroup/cairn')
+    if IS_V2:
+        task = glob.glob(TASKS + '/*/*.t.*')[0]
+        with open(task + '/cgroup.controllers') as controllers:
+            assert {'cpu', 'cpuset', 'memory', 'pids'} <= set(controllers.read().split())
+    assert_in_their_cgroups()
+    assert not glob.glob('/sys/fs/cgroup/cairn') + glob.glob('/sys/fs/cgroup/*/cairn')
 
 
 def the_journal_has_fields():
@@ -147,6 +207,27 @@ def a_stuck_loop_is_ended_by_the_watchdog():
     wait_for('it to answer', answers)
     assert_untouched()
     drop_in('cairn.service', '')
+
+
+def credentials_reach_the_daemon_and_no_task():
+    """It has no mounts of its own for them: what it mounts for tasks is the machine's."""
+    secret, more = str(uuid.uuid4()), '/etc/cairn/tokens.hcl'
+    with open('/root/first', 'w') as out:
+        out.write(secret + '\n')
+    with open(more, 'w') as out:
+        out.write('acl {\n  enabled = true\n  bootstrap_secret_file = "credential:first"\n}\n')
+    drop_in('cairn.service', '[Service]\nLoadCredential=first:/root/first\n')
+    run('systemctl', 'restart', 'cairn')
+    os.unlink('/root/first')
+    asking = ('env', 'NOMAD_ADDR=unix://' + SOCKET, 'cairn', 'acl', 'token', 'self')
+    assert 'management' in run(*asking, '-token', secret)
+    assert 'management' not in run(*asking, check=False)
+    assert os.readlink('/proc/%s/ns/mnt' % shown('cairn', 'MainPID')) == os.readlink('/proc/1/ns/mnt')
+    assert payloads() == before
+    os.unlink(more)
+    drop_in('cairn.service', '')
+    run('systemctl', 'restart', 'cairn')
+    assert_untouched()
 
 
 def a_daemon_that_the_kernel_ends_for_memory_comes_back():
@@ -197,7 +278,8 @@ def a_socket_unit_starts_it_and_keeps_its_callers():
     run('systemctl', 'daemon-reload')
     run('systemctl', 'stop', 'cairn')
     run('systemctl', 'start', 'cairn.socket')
-    assert ask('GET', '/v1/status/leader')  # who is let in waits until there is an agent
+    # Who is let in waits until there is an agent.
+    assert ask('GET', '/v1/status/leader', to=http.client.HTTPConnection)
     assert shown('cairn', 'ActiveState') == 'active'
     assert_untouched()
     run('systemctl', 'stop', 'cairn', 'cairn.socket')
@@ -220,7 +302,9 @@ def purging_leaves_nothing():
     left = [path for path in ('/var/lib/cairn', '/etc/cairn', '/run/cairn', '/usr/bin/cairn')
             if os.path.exists(path)]
     assert not left, left
-    wait_for('the cgroups to be gone', lambda: not glob.glob('/sys/fs/cgroup/cairn.slice/*/*/'))
+    assert 'cairn' not in [group.gr_name for group in grp.getgrall()]
+    wait_for('the cgroups to be gone', lambda: not glob.glob(TASKS + '/*/') +
+             glob.glob('/sys/fs/cgroup/*/cairn.slice/'))
     assert not [line for line in run('ps', '-e', '-o', 'args').splitlines()
                 if re.search('cairn-shim|sleep 1000', line)]
 
@@ -228,10 +312,12 @@ def purging_leaves_nothing():
 sys.exit(tap([
     being_installed_starts_nothing,
     a_start_returns_when_the_api_answers,
+    root_and_the_group_reach_the_socket_and_nobody_else_anything,
     fifty_tasks_run_in_delegated_cgroups,
     the_journal_has_fields,
     nothing_that_systemd_does_is_noticed,
     a_stuck_loop_is_ended_by_the_watchdog,
+    credentials_reach_the_daemon_and_no_task,
     a_daemon_that_the_kernel_ends_for_memory_comes_back,
     an_upgrade_and_a_downgrade_touch_no_task,
     a_version_that_could_not_restore_the_node_is_not_started,
