@@ -54,8 +54,8 @@ def main():
     here = set().union(*(rows_of(read(os.path.relpath(path, ROOT)))
                          for path in glob.glob(os.path.join(ROOT, 'spec/hcl/functions/*.c'))))
     here |= set(re.findall(r'"(\w+)"', between(table, 'special[] = {', '}')))
-    templates = rows_of(between(read('spec/template/functions.c'),
-                                'struct function functions[] = {', '\n};'))
+    templates = set().union(*(rows_of(read(os.path.relpath(path, ROOT)))
+                              for path in glob.glob(os.path.join(ROOT, 'spec/template/functions/*.c'))))
     told = names_of(between(manual, '\nThere are and, or, not,', '.\nWhat needs Consul'))
     told = {name for name in told if name not in ('UTC', 'unix')} | {'and', 'or', 'not', 'env', 'file'}
     comparisons = (

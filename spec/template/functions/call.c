@@ -1,0 +1,54 @@
+/* What functions of templates take, and what they give. */
+#include "spec/template/functions/part.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+json_t *call_refuse(const struct call *call, const char *why)
+{
+    return template_fail(call->evaluating, ERR_INVALID, "%s: %s", call->name, why);
+}
+
+const char *call_text(const struct call *call, size_t at)
+{
+    const char *text = json_string_value(call->arguments[at]);
+
+    if (text == NULL)
+        (void)call_refuse(call, "wrong type of argument: a string is needed");
+    return text == NULL ? "" : text;
+}
+
+json_t *call_give(const struct call *call, const char *text, size_t length)
+{
+    return call->evaluating->code == 0 ? template_text(call->evaluating, text, length) : NULL;
+}
+
+json_t *call_give_text(const struct call *call, const char *text)
+{
+    return call_give(call, text, strlen(text));
+}
+
+void growing_add(struct growing *to, const char *text, size_t length)
+{
+    to->full = to->full || length > TEMPLATE_BYTES_MAX - to->length;
+    if (to->full)
+        return;
+    if (to->length + length + 1 > to->size) {
+        to->size = 2 * (to->length + length + 1);
+        to->text = realloc(to->text, to->size);
+        check(to->text != NULL);
+    }
+    memcpy(to->text + to->length, text, length);
+    to->length += length;
+}
+
+json_t *call_give_grown(const struct call *call, struct growing *grown)
+{
+    json_t *value = grown->full
+                        ? template_fail(call->evaluating, ERR_LIMIT, "%s: longer than %d bytes",
+                                        call->name, TEMPLATE_BYTES_MAX)
+                        : call_give(call, grown->length == 0 ? "" : grown->text, grown->length);
+
+    free(grown->text);
+    return value;
+}
