@@ -65,9 +65,15 @@ struct jobspec_source {
 int jobspec_parse(const struct jobspec_source *source, json_t **ret_job,
                   struct jobspec_problems *ret_problems);
 
-/* The same for JSON that is parsed already, as it comes with a request; REQUEST is borrowed. */
+/* The same for JSON that is parsed already, as it comes with a request; REQUEST is borrowed.  Texts
+ * of templates are not read here; what whoever did notes of them is wrong with the job. */
 int jobspec_from_json(const char *name, const json_t *request, json_t **ret_job,
                       struct jobspec_problems *ret_problems);
+
+/* Reads the texts of templates in REQUEST, as jobspec_from_json takes it, and notes in its job what
+ * is wrong with them: nothing else says there what this does. */
+#define JOBSPEC_NOTES "cairnTemplates"
+void jobspec_note_templates(json_t *request);
 
 /* --- values of its variables --- */
 

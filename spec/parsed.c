@@ -205,12 +205,14 @@ uint8_t *parse_answer(enum parse_kind kind, const char *text, size_t length, siz
     struct err err = {0};
     json_t *body = parse_object(text, length, &err);
 
-    if (body == NULL)
+    if (body == NULL) {
         refuse(&answer, err.text);
-    else if (kind == PARSE_JOB)
+    } else if (kind == PARSE_JOB) {
         answer_job(&answer, body);
-    else
+    } else {
+        jobspec_note_templates(body);
         answer_value(&answer, body);
+    }
     json_decref(body);
     *ret_length = answer.length;
     return answer.bytes;

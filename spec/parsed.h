@@ -21,7 +21,8 @@
 enum { PARSER_SOCKET = 3 };
 
 enum parse_kind {
-    PARSE_OBJECT = 'o', /* JSON text: the object that it is */
+    PARSE_OBJECT = 'o', /* JSON text: the object that it is, a request that brings a job, in
+                           which texts of templates are read, too (jobspec_note_templates) */
     PARSE_JOB = 'j',    /* JSON text, whose "JobHCL" is a job file: the job (spec/job.h) */
 };
 

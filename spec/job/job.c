@@ -15,6 +15,9 @@
 /* Takes RAW (moved, may be NULL) through defaults and checks. */
 static int finish(struct jobspec_work *work, json_t *raw, json_t **ret_job)
 {
+    const json_t *note;
+    size_t i;
+
     struct jobspec_problems *problems = work->problems;
     int code = ERR_INVALID;
 
@@ -22,12 +25,18 @@ static int finish(struct jobspec_work *work, json_t *raw, json_t **ret_job)
         jobspec_set_defaults(work, raw);
         jobspec_check(work, raw);
     }
+    json_array_foreach(work->notes, i, note)
+    {
+        if (json_is_string(note))
+            jobspec_complain_plainly(work, NULL, json_string_value(note));
+    }
     if (problems->count == 0) {
         check(raw != NULL);
         *ret_job = jobspec_arrange(&jobspec_job, raw, false);
         code = 0;
     }
     json_decref(raw);
+    json_decref(work->notes);
     free(work->origins.items);
     return code;
 }
@@ -35,7 +44,8 @@ static int finish(struct jobspec_work *work, json_t *raw, json_t **ret_job)
 static int parse_hcl(const struct jobspec_source *source, json_t **ret_job,
                      struct jobspec_problems *problems)
 {
-    struct jobspec_work work = {.name = source->name, .problems = problems};
+    struct jobspec_work work = {
+        .name = source->name, .problems = problems, .reads_templates = true};
     struct hcl_options options = {.inputs = source->inputs,
                                   .inputs_count = source->inputs_count,
                                   .base_directory = source->base_directory,
@@ -95,40 +105,80 @@ static bool is_hcl_as_json(const json_t *job)
             json_is_array(json_object_iter_value(only)));
 }
 
-int jobspec_from_json(const char *name, const json_t *request, json_t **ret_job,
-                      struct jobspec_problems *ret_problems)
+/* The job that comes with REQUEST, or is it. */
+static json_t *job_of(json_t *request)
 {
-    struct jobspec_work work = {.name = name, .problems = ret_problems};
-    const json_t *job = request, *item;
+    json_t *job = request, *item;
     const char *key;
 
-    ret_problems->count = ret_problems->dropped = 0;
-    json_object_foreach((json_t *)request, key, item)
+    json_object_foreach(request, key, item)
     {
         if (strcasecmp(key, "Job") == 0 && json_is_object(item))
             job = item;
     }
+    return job;
+}
+
+/* JOB with known fields only; NULL: it is none at all. */
+static json_t *read_json(struct jobspec_work *work, const json_t *job)
+{
     if (!json_is_object(job)) {
-        jobspec_complain_plainly(&work, NULL, "the JSON of a job is an object");
-        return finish(&work, NULL, ret_job);
+        jobspec_complain_plainly(work, NULL, "the JSON of a job is an object");
+        return NULL;
     }
     if (is_hcl_as_json(job)) {
-        jobspec_complain_plainly(&work,
+        jobspec_complain_plainly(work,
                                  "write it in HCL itself, or as `nomad job run -output` prints it",
                                  "this is a job in the JSON form of HCL, which is not read here");
-        return finish(&work, NULL, ret_job);
+        return NULL;
     }
     if (depth_of(job, HCL_NESTING_MAX + 1) > HCL_NESTING_MAX) {
-        jobspec_complain_plainly(&work, NULL, "the JSON is nested more than 64 levels deep");
-        return finish(&work, NULL, ret_job);
+        jobspec_complain_plainly(work, NULL, "the JSON is nested more than 64 levels deep");
+        return NULL;
     }
-    return finish(&work, jobspec_read_json(&work, job), ret_job);
+    return jobspec_read_json(work, job);
+}
+
+int jobspec_from_json(const char *name, const json_t *request, json_t **ret_job,
+                      struct jobspec_problems *ret_problems)
+{
+    const json_t *job = job_of((json_t *)(uintptr_t)request); /* only read */
+    struct jobspec_work work = {.name = name,
+                                .problems = ret_problems,
+                                .notes = json_incref(json_object_get(job, JOBSPEC_NOTES))};
+    json_t *bare = work.notes == NULL ? NULL : json_copy((json_t *)(uintptr_t)job);
+
+    ret_problems->count = ret_problems->dropped = 0;
+    if (bare != NULL)
+        check(json_object_del(bare, JOBSPEC_NOTES) == 0);
+    int code = finish(&work, read_json(&work, bare != NULL ? bare : job), ret_job);
+    json_decref(bare);
+    return code;
+}
+
+void jobspec_note_templates(json_t *request)
+{
+    struct jobspec_problems *problems = calloc(1, sizeof(*problems));
+    struct jobspec_work work = {.problems = problems};
+    json_t *job = job_of(request), *notes = json_array();
+
+    check(problems != NULL && notes != NULL);
+    (void)json_object_del(job, JOBSPEC_NOTES); /* whoever wrote it, it was not here */
+    json_t *raw = read_json(&work, job);
+    jobspec_read_templates(raw, notes);
+    if (json_array_size(notes) > 0)
+        check(json_object_set(job, JOBSPEC_NOTES, notes) == 0);
+    json_decref(notes);
+    json_decref(raw);
+    free(work.origins.items);
+    free(problems); /* they are told by who reads all of it */
 }
 
 static int parse_json(const struct jobspec_source *source, json_t **ret_job,
                       struct jobspec_problems *problems)
 {
-    struct jobspec_work work = {.name = source->name, .problems = problems};
+    struct jobspec_work work = {
+        .name = source->name, .problems = problems, .reads_templates = true};
     char message[ERR_TEXT_SIZE];
     json_error_t error;
 
@@ -145,7 +195,7 @@ static int parse_json(const struct jobspec_source *source, json_t **ret_job,
         jobspec_complain_plainly(&work, NULL, message);
         return ERR_INVALID;
     }
-    int code = jobspec_from_json(source->name, request, ret_job, problems);
+    int code = finish(&work, read_json(&work, job_of(request)), ret_job);
     json_decref(request);
     return code;
 }

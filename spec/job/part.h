@@ -23,9 +23,11 @@ struct jobspec_work {
     struct hcl_context *context;
     struct jobspec_problems *problems;
     struct jobspec_origins origins;
-    char where[256];    /* `group "a", task "b": ` while such a part is being read or checked */
-    const json_t *part; /* what `where` names; a problem without a place is shown there */
-    bool stopped;       /* a bound was met: reading on would only repeat it */
+    char where[256];      /* `group "a", task "b": ` while such a part is being read or checked */
+    const json_t *part;   /* what `where` names; a problem without a place is shown there */
+    bool stopped;         /* a bound was met: reading on would only repeat it */
+    bool reads_templates; /* their texts, too */
+    json_t *notes;        /* what is wrong with those, as who has read them told; owned, or NULL */
 };
 
 /* Adds a problem that spec/hcl found. */
@@ -107,6 +109,9 @@ bool spec_artifact_mode(const char *text, enum spec_artifact_mode *ret_mode);
 /* The template blocks of tasks, in the same way. */
 void jobspec_default_templates(json_t *task);
 void jobspec_check_templates(struct jobspec_work *work, const json_t *task);
+
+/* Adds to NOTES what is wrong with the texts of JOB's templates. */
+void jobspec_read_templates(const json_t *job, json_t *notes);
 bool spec_mode(const char *text, uint32_t *ret_mode);             /* "0644", at most 0777 */
 bool spec_change(const char *text, enum spec_change *ret_change); /* "": restart */
 

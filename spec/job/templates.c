@@ -2,8 +2,8 @@
  * The template blocks of a task: what is not given, and what is wrong.
  *
  * Follows nomad v2.0.5 api/tasks.go Template and nomad/structs/structs.go Template.Validate.  The
- * text of a template is read here already, so that what it cannot ask for is refused when a job is
- * registered.
+ * text of a template is read when a job is registered, so that what it cannot ask for is refused
+ * then: by whoever reads the job's file, or the parser beside the daemon (jobspec_note_templates).
  */
 #include "spec/job/part.h"
 
@@ -87,17 +87,54 @@ static void check_path(struct jobspec_work *work, const json_t *template, const 
             "the %s of a template escapes the directory of the task: \"%.80s\"", what, path);
 }
 
-static void check_text(struct jobspec_work *work, const json_t *template)
+static int read_text(const json_t *template, struct err *err)
 {
     const char *data = text_of(template, "EmbeddedTmpl");
     struct template *read;
+    int code = template_parse(data, strlen(data), text_of(template, "LeftDelim"),
+                              text_of(template, "RightDelim"), &read, err);
+
+    if (code == 0)
+        template_free(read);
+    return code;
+}
+
+static void check_text(struct jobspec_work *work, const json_t *template)
+{
     struct err err = {0};
 
-    if (template_parse(data, strlen(data), text_of(template, "LeftDelim"),
-                       text_of(template, "RightDelim"), &read, &err) == 0)
-        template_free(read);
-    else
+    if (read_text(template, &err) != 0)
         jobspec_complain(work, template, "EmbeddedTmpl", NULL, "%s", err.text);
+}
+
+static void note_task(const json_t *group, const json_t *task, json_t *notes)
+{
+    char note[HCL_ERROR_SIZE];
+    const json_t *template;
+    struct err err = {0};
+    size_t i;
+
+    json_array_foreach(jobspec_list(task, "Templates"), i, template)
+    {
+        if (json_array_size(notes) >= JOBSPEC_PROBLEMS_MAX || read_text(template, &err) == 0)
+            continue;
+        (void)text_format(note, sizeof(note), "group \"%.100s\", task \"%.100s\": %s",
+                          text_of(group, "Name"), text_of(task, "Name"), err.text);
+        text_whole(note); /* names that are cut are enough */
+        json_t *value = json_string(note);
+        check(json_array_append_new(notes, value != NULL ? value : json_string(err.text)) == 0);
+    }
+}
+
+void jobspec_read_templates(const json_t *job, json_t *notes)
+{
+    const json_t *group, *task;
+    size_t i, j;
+
+    json_array_foreach(jobspec_list(job, "TaskGroups"), i, group)
+    {
+        json_array_foreach(jobspec_list(group, "Tasks"), j, task) note_task(group, task, notes);
+    }
 }
 
 bool spec_change(const char *text, enum spec_change *ret_change)
@@ -196,7 +233,8 @@ static void check_template(struct jobspec_work *work, const json_t *template)
                          "Failed to parse \"%.40s\" as octal", text_of(template, "Perms"));
     check_change(work, template);
     check_wait(work, template);
-    check_text(work, template);
+    if (work->reads_templates)
+        check_text(work, template);
 }
 
 void jobspec_check_templates(struct jobspec_work *work, const json_t *task)
