@@ -213,6 +213,7 @@ static int open_hooks(struct daemon *daemon, struct err *err)
     struct hooks_config hooks = {
         .loop = parts->loop,
         .templates = &daemon->templates,
+        .parser = config->parse_path,
         .fetch = &daemon->fetch,
         .network = &daemon->network,
         .plugins = &daemon->plugins,

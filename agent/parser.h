@@ -2,7 +2,8 @@
  * Asking the parser beside the daemon (spec/parsed.h) what is in a text of a stranger.
  *
  * What is read there: bodies of requests that bring a job, which hold the language with all its
- * functions, regular expressions and numbers.  What is read here, and why: other bodies, which are
+ * functions, regular expressions and numbers, and templates, which the hooks have rendered there,
+ * too (hooks/render/renderer.h).  What is read here, and why: other bodies, which are
  * plain JSON of 16 KiB at most, a dispatch of as much more as a payload may have; rules of
  * policies, from who may do everything already, in which nothing is computed, so that the longest
  * take the loop 7 ms; the daemon's own configuration.  Files of volumes are read by the command

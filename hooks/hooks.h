@@ -87,6 +87,8 @@ struct hooks_config {
     const struct hooks_plugins *plugins;     /* borrowed; NULL: no task can be one */
     const struct hooks_fetch *fetch;         /* NULL: no task has artifacts */
     const struct hooks_templates *templates; /* NULL: templates are rendered before starts only */
+    const char *parser; /* absolute path of cairn-parse, which renders them; borrowed until the loop
+                           is freed; NULL: no task has any */
 };
 
 /* Makes alloc_dir (0711) if it is missing.  NULL and ERR filled when it cannot be made (ERR_*), is

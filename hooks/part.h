@@ -45,6 +45,7 @@ struct hooks {
     struct hooks_run *to_fetch;              /* those that wait for a process, in order */
     unsigned fetching;                       /* processes that there are */
     const struct hooks_templates *templates; /* NULL: nobody is told of what changes */
+    const char *parser;                      /* what renders them */
     struct watches *watches;                 /* of templates */
     struct hooks_run *line; /* of those the ones that go one by one, in order; the first runs */
     char alloc_dir[];
@@ -61,6 +62,7 @@ struct hook_request {
     const char *tasks, *disk_from;
     const char *order;                   /* a copy: what the step was asked for; "": nothing */
     const struct hooks_network *network; /* of the hooks; outlives them */
+    const char *parser;                  /* likewise */
     bool privileged, asks_plugins;
     struct results *results;         /* what the step leaves for later starts */
     struct hooks_fetching *fetching; /* what the step prepares for a process */

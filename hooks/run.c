@@ -84,6 +84,7 @@ struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
     hooks->plugins = config->plugins;
     hooks->fetch = config->fetch;
     hooks->templates = config->templates;
+    hooks->parser = config->parser;
     hooks->watches = watches_new(hooks);
     hooks->begin_checks = begin_checks;
     memcpy(hooks->alloc_dir, config->alloc_dir, length + 1);
@@ -354,6 +355,7 @@ static struct hooks_run *new_run(struct hooks *hooks, const struct hook_run *ask
         .user = add_text(&at, user),
         .order = add_text(&at, order),
         .network = hooks->network,
+        .parser = hooks->parser,
         .privileged = hooks->privileged,
         .asks_plugins = hooks->asks_plugins,
     };

@@ -9,8 +9,11 @@
  * journal.
  *
  * The directory is the task's to change: all is opened beneath it and by no link (hooks/file.h).
+ * Templates are read and rendered by a process without privileges (hooks/render/renderer.h), to
+ * which the files are handed that they ask for.
  */
 #include "hooks/render/render.h"
+#include "hooks/render/renderer.h"
 
 #include "hooks/directory.h"
 #include "hooks/env.h"
@@ -220,6 +223,7 @@ struct rendering {
     int place; /* the task's directory */
     struct host_user owner;
     struct rendered *said; /* of each template */
+    struct renderer renderer;
 };
 
 static const char *order_text(const json_t *object, const char *field)
@@ -227,14 +231,6 @@ static const char *order_text(const json_t *object, const char *field)
     const char *text = json_string_value(json_object_get(object, field));
 
     return text == NULL ? "" : text;
-}
-
-static const char *find_name(void *ctx, const char *name, size_t length)
-{
-    const struct rendering *rendering = ctx;
-
-    return json_string_value(
-        json_object_getn(json_object_get(rendering->order, "names"), name, length));
 }
 
 static int read_all(int fd, char **ret_text, size_t *ret_length, struct err *err)
@@ -444,20 +440,16 @@ static int add_variables(const struct rendering *rendering, char *text, struct e
 
 /* --- all of them --- */
 
-/* What PARSED says, and what its digest is.  That of one that asks for the time is of what it says
- * at none in particular: time that goes by changes nothing. */
-static int say(struct rendering *rendering, const struct template *parsed, const json_t *template,
+/* What TEMPLATE says, whose text is ORDER's, and what its digest is.  That of one that asks for the
+ * time is of what it says at none in particular: time that goes by changes nothing. */
+static int say(struct rendering *rendering, const json_t *template, struct renderer_order *order,
                char **ret_text, size_t *ret_length, bool *ret_asks_time, uint8_t digest[14],
                struct err *err)
 {
-    struct template_world world = {
-        .ctx = rendering,
-        .find = find_name,
-        .read = read_file,
-        .strict = json_is_true(json_object_get(template, "strict")),
-        .asks_time = ret_asks_time,
-    };
-    int code = template_render(parsed, &world, ret_text, ret_length, err);
+    order->left = order_text(template, "left");
+    order->right = order_text(template, "right");
+    order->strict = json_is_true(json_object_get(template, "strict"));
+    int code = renderer_say(&rendering->renderer, order, ret_text, ret_length, ret_asks_time, err);
 
     if (code != 0)
         return code;
@@ -468,8 +460,8 @@ static int say(struct rendering *rendering, const struct template *parsed, const
         return 0;
     free(*ret_text);
     *ret_text = NULL;
-    world.now_unix_ns = json_integer_value(json_object_get(rendering->order, "now"));
-    return template_render(parsed, &world, ret_text, ret_length, err);
+    order->now_unix_ns = json_integer_value(json_object_get(rendering->order, "now"));
+    return renderer_say(&rendering->renderer, order, ret_text, ret_length, ret_asks_time, err);
 }
 
 static bool is_there(const struct rendering *rendering, const char *destination)
@@ -495,9 +487,9 @@ static int render(struct rendering *rendering, const json_t *template, size_t nu
     const struct rendered *before = said_before(rendering, number);
     struct rendered *said = &rendering->said[number];
     scoped_string char *read = NULL, *text = NULL;
-    size_t length = strlen(data);
-    struct template *parsed = NULL;
+    struct renderer_order order = {.text = data, .length = strlen(data)};
     bool asks_time = false;
+    size_t length = 0;
     int code = 0;
 
     if (rendering->request->again != NULL && json_is_true(json_object_get(template, "once"))) {
@@ -506,14 +498,12 @@ static int render(struct rendering *rendering, const json_t *template, size_t nu
         return 0;
     }
     if (*source != '\0')
-        code = read_beneath(rendering, source, &read, &length, err);
+        code = read_beneath(rendering, source, &read, &order.length, err);
     if (code != 0)
         return err_wrap(err, "the source \"%.60s\"", source);
-    code = template_parse(read != NULL ? read : data, length, order_text(template, "left"),
-                          order_text(template, "right"), &parsed, err);
-    if (code == 0)
-        code = say(rendering, parsed, template, &text, &length, &asks_time, said->digest, err);
-    template_free(parsed);
+    if (read != NULL)
+        order.text = read;
+    code = say(rendering, template, &order, &text, &length, &asks_time, said->digest, err);
     said->mode = (uint8_t)json_integer_value(json_object_get(template, "change"));
     said->number = (uint8_t)json_integer_value(json_object_get(template, "number"));
     bool same = before != NULL && memcmp(before->digest, said->digest, sizeof(said->digest)) == 0;
@@ -566,8 +556,13 @@ int hooks_render(const struct hook_request *request, struct err *err)
     if (code == 0 && request->privileged && *request->user != '\0')
         code = host_user_find(request->user, &rendering.owner, err);
     rendering.place = task;
+    rendering.renderer = (struct renderer){.program = request->parser,
+                                           .names = json_object_get(order, "names"),
+                                           .read = read_file,
+                                           .ctx = &rendering};
     if (code == 0)
         code = render_all(&rendering, err);
+    renderer_end(&rendering.renderer);
     json_decref(order);
     return code;
 }

@@ -527,6 +527,7 @@ int hooks_watch(const struct hook_request *request, struct err *err)
         .task = watch->task,
         .user = watch->user,
         .order = watch->order,
+        .parser = request->parser,
         .privileged = request->privileged,
         .results = &watch->fresh,
         .again = &watch->again,

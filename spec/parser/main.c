@@ -1,15 +1,20 @@
 /*
- * cairn-parse: reads one text of a stranger, says what is in it, and ends.
+ * cairn-parse: reads one text of a stranger, says what is in it, and ends; or renders the templates
+ * of one task.
  *
  * It has no privilege: a user of its own, whom no task and nobody else is, no capability, nothing
  * of the file system, no network, and of the system's calls those that ask for memory, read its
  * order and write its answer.  All of it is laid down before the first byte is read.  Memory and
  * time have bounds; whoever started it ends it if it takes longer.
  *
- * usage: cairn-parse, with the socket of spec/parsed.h.  Exit 0: it has answered; 2: it was not
- * started as it should be; 3: it could not lay down what it was started with.
+ * usage: cairn-parse, with the socket of spec/parsed.h, or "cairn-parse templates", with that of
+ * spec/rendering.h.  Exit 0: it has answered; 2: it was not started as it should be; 3: it could
+ * not lay down what it was started with.
  */
-#include "spec/parsed.h"
+#include "spec/parser/part.h"
+
+#include "base/base.h"
+#include "spec/rendering.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -39,13 +44,9 @@ enum {
     NOBODY = 65534,           /* where no such user can be: in some containers */
     SECONDS_MAX = 4,
     READ_BYTES = 64 << 10,
+    PARSER_BYTES_MAX = 1 << 30,
+    RENDERER_BYTES_MAX = 256 << 20,
 };
-
-#ifdef SANITIZED /* which takes all addresses there are */
-static const rlim_t addresses_max = RLIM_INFINITY;
-#else
-static const rlim_t addresses_max = (rlim_t)1 << 30;
-#endif
 
 /* --- walls --- */
 
@@ -76,16 +77,18 @@ static int filter_calls(void)
 
 static bool limit(enum __rlimit_resource what, rlim_t most)
 {
-    const struct rlimit limits = {most, most};
+    const struct rlimit limits = {most, what == RLIMIT_CPU ? most + 1 : most}; /* a signal first */
 
     return setrlimit(what, &limits) == 0;
 }
 
-static bool limit_all(void)
+static bool limit_all(rlim_t bytes_max)
 {
-    return limit(RLIMIT_AS, addresses_max) && limit(RLIMIT_CPU, SECONDS_MAX) &&
-           limit(RLIMIT_CORE, 0) && limit(RLIMIT_FSIZE, 0) && limit(RLIMIT_NOFILE, 0) &&
-           limit(RLIMIT_NPROC, 0);
+#ifdef SANITIZED /* which takes all addresses there are */
+    bytes_max = RLIM_INFINITY;
+#endif
+    return limit(RLIMIT_AS, bytes_max) && limit(RLIMIT_CPU, SECONDS_MAX) && limit(RLIMIT_CORE, 0) &&
+           limit(RLIMIT_FSIZE, 0) && limit(RLIMIT_NOFILE, 0) && limit(RLIMIT_NPROC, 0);
 }
 
 static bool become(uid_t id)
@@ -95,9 +98,9 @@ static bool become(uid_t id)
 
 /* Who cannot be root's equal any more is nobody else's either: no task that runs as nobody may end
  * or look into it. */
-static bool lay_down(void)
+static bool lay_down(rlim_t bytes_max)
 {
-    if (!limit_all() || (geteuid() == 0 && !become(PARSER_USER) && !become(NOBODY)))
+    if (!limit_all(bytes_max) || (geteuid() == 0 && !become(PARSER_USER) && !become(NOBODY)))
         return false;
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
            filter_calls() == 0;
@@ -106,65 +109,41 @@ static bool lay_down(void)
 /* --- one order --- */
 
 /* All that comes, NULL if that is too much. */
-static char *read_order(size_t *ret_length)
+static char *read_text(size_t *ret_length)
 {
-    size_t size = READ_BYTES, length = 0;
-    char *order = malloc(size);
+    size_t size = READ_BYTES, length = 0, got;
+    char *text = malloc(size);
 
-    check(order != NULL);
-    for (;;) {
-        ssize_t got = read(PARSER_SOCKET, order + length, size - length);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            break;
-        length += (size_t)got;
+    check(text != NULL);
+    while ((got = parser_read(text + length, size - length)) > 0) {
+        length += got;
         if (length == size) {
             if (size > PARSE_TEXT_MAX)
                 return NULL;
             size *= 2;
-            order = realloc(order, size);
-            check(order != NULL);
+            text = realloc(text, size);
+            check(text != NULL);
         }
     }
     *ret_length = length;
-    return order;
-}
-
-static bool write_all(const uint8_t *bytes, size_t length)
-{
-    while (length > 0) {
-        ssize_t done = write(PARSER_SOCKET, bytes, length);
-
-        if (done < 0 && errno != EINTR)
-            return false;
-        bytes += done > 0 ? done : 0;
-        length -= done > 0 ? (size_t)done : 0;
-    }
-    return true;
-}
-
-/* At once: libraries that have something to do at the end may not do it any more. */
-static _Noreturn void end(int code)
-{
-    for (;;)
-        (void)syscall(SYS_exit_group, code); /* does not come back */
+    return text;
 }
 
 int main(int arguments_count, char **arguments)
 {
+    bool renders = arguments_count == 2 && text_equal(arguments[1], RENDERING);
     size_t length, answer_length;
+    char order;
 
-    (void)arguments;
-    if (arguments_count != 1)
+    if (arguments_count != 1 && !renders)
         return EXIT_USAGE;
-    if (!lay_down())
+    if (!lay_down(renders ? RENDERER_BYTES_MAX : PARSER_BYTES_MAX))
         return EXIT_WALLS;
-    const char *order = read_order(&length);
-    if (order == NULL || length == 0 || (order[0] != PARSE_OBJECT && order[0] != PARSE_JOB))
-        end(EXIT_USAGE);
-    const uint8_t *answer =
-        parse_answer((enum parse_kind)order[0], order + 1, length - 1, &answer_length);
-    end(write_all(answer, answer_length) ? 0 : EXIT_USAGE);
+    if (renders)
+        parser_render();
+    const char *text = parser_read(&order, 1) == 0 ? NULL : read_text(&length);
+    if (text == NULL || (order != PARSE_OBJECT && order != PARSE_JOB))
+        parser_end(EXIT_USAGE);
+    const uint8_t *answer = parse_answer((enum parse_kind)order, text, length, &answer_length);
+    parser_end(parser_write(answer, answer_length) ? 0 : EXIT_USAGE);
 }

@@ -3,6 +3,7 @@
 #define CAIRN_TEST_HOOKS_FIXTURE_H
 
 #include "hooks/hooks.h"
+#include "test/io/beside.h"
 #include "test/io/scratch.h"
 
 #include <pwd.h>
@@ -21,6 +22,7 @@ struct fixture {
     const char *environment[8];
     const struct hooks_fetch *fetch;         /* NULL: nothing is */
     const struct hooks_templates *templates; /* NULL: nobody is told of them */
+    char parser[PATH_SIZE];                  /* what renders them */
     struct hooks_network network;            /* handed over if it says where it is kept */
     char alloc_dir[512], root[512];          /* root: of the alloc */
 
@@ -72,6 +74,7 @@ static inline void start_hooks(struct fixture *fixture, const char *const *denyl
         .driver = fixture_driver,
         .fetch = fixture->fetch,
         .templates = fixture->templates,
+        .parser = fixture->parser,
         .network = fixture->network.state_dir != NULL ? &fixture->network : NULL,
     };
 
@@ -127,6 +130,7 @@ static inline int fixture_make(void **state)
         .tasks = &fixture->task,
         .tasks_count = 1,
     };
+    beside_program(fixture->parser, "cairn-parse");
     start_hooks(fixture, NULL);
     *state = fixture;
     return 0;

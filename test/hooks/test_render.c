@@ -335,6 +335,55 @@ static void test_template_that_is_rendered_once_is_left(void **state)
     assert_says(fixture, "signal", "1");
 }
 
+/* Puts a program in the place of the renderer. */
+static void replace_renderer(struct fixture *fixture, const char *script)
+{
+    assert_int_equal(path_join(fixture->parser, fixture->scratch.path, "renderer"), 0);
+    assert_int_equal(
+        file_write_durable(fixture->parser, script, strlen(script), 0755, &fixture->scratch.err),
+        0);
+}
+
+static void test_renderer_that_fails_fails_what_it_renders(void **state)
+{
+    static const struct {
+        const char *script;
+        int code;
+        const char *text;
+        bool recoverable;
+    } rows[] = {
+        {"#!/bin/sh\nkill -SEGV $$\n", ERR_IO, "cairn-parse ended by signal 11", false},
+        {"#!/bin/sh\nkill -XCPU $$\n", ERR_TIMEOUT, "too long", false},
+        {"#!/bin/sh\nexit 3\n", ERR_UNSUPPORTED, "privileges", true},
+        {"#!/bin/sh\nexit 0\n", ERR_CORRUPT, "as it should", true},
+        {"#!/bin/sh\nexec yes >&3\n", ERR_CORRUPT, "as it should", true},
+        {"#!/bin/sh\nprintf 's\\1\\0\\20\\0' >&3; exec sleep 1000\n", ERR_CORRUPT, "as it should",
+         true},
+        {"#!/bin/sh\nprintf 'x\\2\\0\\0\\0\\100a' >&3; exec sleep 1000\n", ERR_CORRUPT,
+         "as it should", true},
+        {"#!/bin/sh\nprintf 'x\\3\\0\\0\\0\\11a\\001' >&3; exec sleep 1000\n", ERR_INVALID,
+         "local/noop: a?", false},
+        {"#!/bin/sh\nprintf 'a\\2\\0\\0\\0a\\0' >&3; exec sleep 1000\n", ERR_CORRUPT,
+         "as it should", true},
+        {"#!/bin/sh\nprintf 's\\2\\0\\0' >&3; kill -ABRT $$\n", ERR_IO, "signal 6", false},
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        replace_renderer(fixture, rows[i].script);
+        assert_int_equal(run_template(fixture, PHASE_PRESTART), rows[i].code);
+        assert_true(text_starts_with(fixture->text, "local/noop: "));
+        assert_non_null(strstr(fixture->text, rows[i].text));
+        assert_int_equal(fixture->outcome.recoverable, rows[i].recoverable);
+    }
+    beside_program(fixture->parser, "cairn-parse");
+    assert_int_equal(run_template(fixture, PHASE_PRESTART), 0);
+    assert_says(fixture, "noop", "1");
+    assert_int_equal(path_join(fixture->parser, fixture->scratch.path, "none"), 0);
+    assert_int_equal(run_template(fixture, PHASE_PRESTART), ERR_IO);
+    assert_true(fixture->outcome.recoverable);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make, end)
 
 int main(void)
@@ -348,6 +397,7 @@ int main(void)
         TEST(test_splay_of_what_was_taken_back_holds_up_nothing),
         TEST(test_start_and_end_of_the_task_end_its_watch),
         TEST(test_template_that_is_rendered_once_is_left),
+        TEST(test_renderer_that_fails_fails_what_it_renders),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,13 +124,14 @@ def what_it_reads_is_read_at_each_start_and_by_no_link():
     outside = os.path.join(node.dir, 'outside')
     with open(outside, 'w') as out:
         out.write('not its own')
-    os.unlink(path_of(node, 'local', 'out'))
-    os.symlink(outside, path_of(node, 'local', 'out'))
+    os.symlink(outside, path_of(node, 'local', 'link'))
+    os.rename(path_of(node, 'local', 'link'), path_of(node, 'local', 'out'))  # it is never gone: that would be rendered
     restart(node, 2)
     assert read(outside) == 'not its own' and not os.path.islink(path_of(node, 'local', 'out'))
     assert read(path_of(node, 'local', 'both')) == 'first first'
-    os.rename(path_of(node, 'local'), path_of(node, 'moved'))
-    os.symlink(node.dir, path_of(node, 'local'))
+    local, moved = path_of(node, 'local'), path_of(node, 'moved')
+    os.rename(local, moved)
+    os.symlink(node.dir, local)
     node.put('/v1/client/allocation/%s/restart' % node.alloc('job', 'g')['ID'], {})
     wait_for('the refusal', lambda: says(node))
     assert read(outside) == 'not its own' and not os.path.exists(os.path.join(node.dir, 'both'))
@@ -226,6 +227,7 @@ def change_while_the_daemon_was_away_is_told_once():
     os.unlink(os.path.join(place, 'of-hup'))
     put(os.path.join(place, 'noop'), 'again')
     wait_for('the file', lambda: says_now(place, 'noop') == 'again')
+    wait_for('the one behind it', lambda: os.path.exists(os.path.join(place, 'of-hup')))
     assert told_how_often(node) == (0, 1) and hups(place) == 1 and says_now(place, 'hup') == 'two'
     node.kill()
     put(os.path.join(place, 'again'), 'two')

@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import BUILD, Node, Refused, service, sleeper, tap, wait_for  # noqa: E402
+from lib import (BUILD, Node, Refused, milliseconds, raw_exec, restart_policy, service, sleeper, tap,  # noqa: E402
+                 wait_for)
 
 PARSER = os.path.join(BUILD, 'cairn-parse')
 JOB = 'job "a" {\n  group "g" {\n    task "t" {\n      driver = "raw_exec"\n      config {\n' \
@@ -138,6 +139,105 @@ def many_at_once_are_all_read():
     node.finish()
 
 
+# A hundred thousand digits; and then looking for what is not among them again and again, or as many
+# lists of maps as the steps of a template allow.
+DIGITS = '{{ $x := printf "%01000d" 0 }}' + '{{ $x = replaceAll "0" "0000000000" $x }}' * 2
+SPINS = DIGITS + '{{ $l := split "" $x }}{{ range loop 50000 }}{{ $y := in $l "1" }}{{ end }}'
+GROWS = DIGITS + '{{ $x = replaceAll "0" "{},{},{}," $x | printf "[%s{}]" }}' + \
+    ''.join('{{ $m%d := parseJSON $x }}' % i for i in range(8))
+
+
+def with_template(job, data, **fields):
+    """A job whose task renders DATA, and is not started again when that fails."""
+    made = service(raw_exec('t', 'exec sleep 1000', KillTimeout=milliseconds(500), Templates=[
+        dict({'EmbeddedTmpl': data, 'DestPath': 'local/out'}, **fields)]), restart=restart_policy(0, 0))
+    made['ID'] = made['Name'] = job
+    made['TaskGroups'][0]['ReschedulePolicy'] = {'Attempts': 0, 'Unlimited': False}
+    return made
+
+
+def said_of_hooks(node, job):
+    return [event['DisplayMessage'] for event in (node.task(job, 'g', 't') or {}).get('Events') or []
+            if event['Type'] == 'Task hook failed']
+
+
+def what_takes_too_much_to_render_fails_alone():
+    node = Node()
+    node.start()
+    node.run_job(with_template('spins', SPINS))
+    node.run_job(with_template('grows', GROWS))
+    node.run_job(with_template('good', '{{ "a" | toUpper }}'))
+    wait_for('the good one', lambda: node.running(job='good'))
+    for job, said in (('spins', 'too long to render'), ('grows', 'too much memory')):
+        wait_for('the end of it', lambda: node.dead(job=job))
+        assert said in said_of_hooks(node, job)[0], said_of_hooks(node, job)
+    assert node.process.poll() is None and node.running(job='good')
+    node.finish()
+
+
+def texts_of_templates_are_read_when_a_job_is_registered():
+    node = Node()
+    node.start()
+    for path in ('/v1/jobs', '/v1/job/bad/plan'):
+        status, text = refusal(node, path, {'Job': with_template('bad', '{{ fil "x" }}')})
+        assert status == 400 and 'job: group "g", task "t": template: line 1' in text, (status, text)
+    told = node.put('/v1/validate/job', {'Job': dict(with_template('bad', '{{ }'), Priority=1000)})
+    assert len(told['ValidationErrors']) == 2 and 'template: line 1' in told['ValidationErrors'][1], told
+    node.run_job(dict(with_template('good', 'x'), cairnTemplates=['is not asked']))
+    wait_for('the task', lambda: node.running(job='good'))
+    node.finish()
+
+
+# What is in the renderer's place asks for files that it has no business with, and says what it gets.
+CURIOUS = '''#!%s
+import os
+def take(length):
+    got = b""
+    while len(got) < length:
+        got += os.read(3, length - len(got)) or os._exit(0)
+    return got
+def message():
+    head = take(5)
+    return head[:1] + take(int.from_bytes(head[1:], "little"))
+def say(kind, what):
+    os.write(3, kind + len(what).to_bytes(4, "little") + what)
+while True:
+    while message()[:1] != b"t":
+        pass
+    got = []
+    for path in (b"local/given", b"/etc/passwd", b"../../../../../../etc/passwd", b"local/link", b"local", b"local/../../x"):
+        say(b"a", path)
+        got.append(message())
+    say(b"s", b";".join(got))
+''' % sys.executable
+
+
+def renderer_that_was_got_hold_of_gets_files_of_its_task_alone():
+    node = Node()
+    beside = with_parser(node, None)
+    parser = os.path.join(beside, 'cairn-parse')
+    os.symlink(PARSER, parser)
+    job = with_template('job', '{{ env "NOMAD_TASK_NAME" }}')
+    job['TaskGroups'][0]['Tasks'][0]['Config']['args'][1] = \
+        'echo mine > local/given; ln -sf /etc/passwd local/link; touch local/there; exec sleep 1000'
+    node.run_job(job)
+    out = wait_for('the task', lambda: node.running() and os.path.join(
+        node.data, 'alloc', node.alloc('job', 'g')['ID'], 't', 'local', 'out'))
+    wait_for('what it makes', lambda: os.path.exists(os.path.join(os.path.dirname(out), 'there')))
+    os.unlink(parser)
+    with open(parser, 'w') as file:
+        file.write(CURIOUS)
+    os.chmod(parser, 0o755)
+    node.put('/v1/client/allocation/%s/restart' % node.alloc('job', 'g')['ID'], {})
+    wait_for('what it says', lambda: os.path.getsize(out) > 2)
+    with open(out, 'rb') as file:
+        answers = file.read().split(b';')
+    assert [answer[:1] for answer in answers] == [b'f'] + 5 * [b'x'] and answers[0] == b'fmine\n', answers
+    os.unlink(parser)
+    os.symlink(PARSER, parser)
+    node.finish()
+
+
 if __name__ == '__main__':
     sys.exit(tap([
         it_has_no_privilege_while_it_reads,
@@ -146,4 +246,7 @@ if __name__ == '__main__':
         what_it_says_is_checked_as_what_was_sent,
         one_that_hangs_holds_up_nobody_else,
         many_at_once_are_all_read,
+        what_takes_too_much_to_render_fails_alone,
+        texts_of_templates_are_read_when_a_job_is_registered,
+        renderer_that_was_got_hold_of_gets_files_of_its_task_alone,
     ]))

@@ -1,5 +1,7 @@
 /* What is between the daemon and its parser: each value comes through, and nothing that is none. */
+#include "spec/job.h"
 #include "spec/parsed.h"
+#include "spec/rendering.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -131,6 +133,57 @@ static void test_variables_of_a_job_file_have_the_values_that_come_with_it(void 
     }
 }
 
+/* What is wrong with texts of templates is noted in the job, and nobody else notes anything. */
+static void test_templates_of_a_request_are_read(void **state)
+{
+    static const char text[] =
+        "{\"Job\":{\"ID\":\"a\",\"cairnTemplates\":[\"mine\"],\"TaskGroups\":[{\"Name\":\"g\","
+        "\"Tasks\":[{\"Name\":\"t\",\"Driver\":\"raw_exec\",\"Templates\":["
+        "{\"EmbeddedTmpl\":\"{{ fil }}\",\"DestPath\":\"a\"},"
+        "{\"EmbeddedTmpl\":\"[[ nope }}\",\"LeftDelim\":\"[[\",\"DestPath\":\"b\"},"
+        "{\"EmbeddedTmpl\":\"{{ env `A` }}\",\"DestPath\":\"c\"}]}]}]}}";
+    struct jobspec_problems *problems = calloc(1, sizeof(*problems));
+    json_t *job = NULL;
+    struct said said;
+
+    (void)state;
+    assert_non_null(problems);
+    ask(PARSE_OBJECT, text, &said);
+    assert_int_equal(said.code, 0);
+    assert_int_equal(jobspec_from_json("job", said.value, &job, problems), ERR_INVALID);
+    assert_int_equal(problems->count, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_true(text_starts_with(problems->items[i],
+                                     "job: group \"g\", task \"t\": template: line 1: "));
+    forget(&said);
+    ask(PARSE_OBJECT, "{\"Job\":{\"ID\":\"a\",\"cairnTemplates\":[\"mine\"]}}", &said);
+    assert_null(json_object_get(json_object_get(said.value, "Job"), JOBSPEC_NOTES));
+    forget(&said);
+    free(problems);
+}
+
+static void test_failure_of_a_renderer_comes_through_or_is_none(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t length;
+    } none[] = {{"", 0}, {"\1", 1}, {"\0a", 2}, {"\15a", 2}, {"\1\0", 2}, {"\1\xff", 2}};
+    uint8_t bytes[RENDERING_FAILURE_SIZE];
+    struct err err, said = {.code = ERR_GONE}, read = {0};
+
+    (void)state;
+    (void)err_set(&err, ERR_LIMIT, "%0238d\xc3\xa4", 0); /* cut in the letter */
+    assert_int_equal(rendering_failure_read(bytes, rendering_failure(bytes, &err), &said),
+                     ERR_LIMIT);
+    assert_int_equal(said.code, ERR_LIMIT);
+    assert_string_equal(said.text, err.text);
+    assert_int_equal(strlen(said.text), 238);
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        assert_int_equal(
+            rendering_failure_read((const uint8_t *)none[i].bytes, none[i].length, &read),
+            ERR_CORRUPT);
+}
+
 static void test_too_deep_is_refused(void **state)
 {
     char text[PARSED_NESTING_MAX * 2 + 16] = "{\"a\":";
@@ -238,6 +291,8 @@ int main(void)
         cmocka_unit_test(test_what_is_wrong_is_said),
         cmocka_unit_test(test_job_file_becomes_its_job),
         cmocka_unit_test(test_variables_of_a_job_file_have_the_values_that_come_with_it),
+        cmocka_unit_test(test_templates_of_a_request_are_read),
+        cmocka_unit_test(test_failure_of_a_renderer_comes_through_or_is_none),
         cmocka_unit_test(test_too_deep_is_refused),
         cmocka_unit_test(test_too_many_values_are_refused),
         cmocka_unit_test(test_answers_of_others_are_no_values),
