@@ -11,11 +11,13 @@
 #include "agent/node/disk.h"
 #include "agent/node/home.h"
 #include "agent/perform/controller.h"
+#include "agent/perform/hosted.h"
 #include "agent/perform/perform.h"
 #include "agent/perform/plugins.h"
 #include "agent/perform/scripts.h"
 #include "agent/perform/volumes.h"
 #include "agent/world.h"
+#include "hooks/hosted/hosted.h"
 #include "inspect/inspect.h"
 #include "io/host.h"
 #include "io/log.h"
@@ -169,6 +171,14 @@ static void plugins_found(void *ctx, const struct spec_pairs *versions)
     alone_node_changed(parts->alone);
 }
 
+static void host_plugins_found(void *ctx, const struct spec_pairs *versions)
+{
+    struct parts *parts = ctx;
+
+    node_set_host_plugins(&parts->node, versions);
+    alone_node_changed(parts->alone);
+}
+
 static bool has_driver(void *ctx, const char *name)
 {
     const struct parts *parts = ctx;
@@ -280,6 +290,10 @@ static int open_rooms(struct daemon *daemon, struct err *err)
     int code = open_hooks(daemon, err);
     if (code != 0)
         return code;
+    parts->hosted = hosted_new(&(struct hosted_config){.loop = parts->loop,
+                                                       .plugin_dir = config->host_plugin_dir,
+                                                       .volumes_dir = config->host_volumes_dir,
+                                                       .node_id = parts->node.identity.id});
     parts->volumes = volumes_new(parts, err);
     if (parts->volumes == NULL)
         return err->code;
@@ -387,6 +401,9 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
         .read_zone = read_zone,
         .controller = controller_call,
         .topology = controller_topology,
+        .host_plugin = hosted_ask_plugin,
+        .has_host_plugin = hosted_has_plugin,
+        .hosted_changed = hosted_changed,
         .plans =
             {
                 .kill_timeout_max_ms = config->max_kill_timeout_ms,
@@ -397,6 +414,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
     };
     parts->alone = alone_new(&alone);
     parts->storage = alone_storage(parts->alone);
+    parts->host_volumes = alone_hosted(parts->alone);
     parts->control = storage_control(parts->storage);
     identity_keep(&parts->node.identity, parts->core);
     parts->disk = disk_watch_new(parts);
@@ -406,6 +424,8 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
         plugins_define(parts);
     if (code == 0)
         hooks_find_plugins(parts->hooks, FIND_PLUGINS_MS, plugins_found, parts);
+    if (code == 0)
+        hosted_look(parts->hosted, host_plugins_found, parts);
     return code;
 }
 
@@ -460,6 +480,8 @@ static void close_parts(struct daemon *daemon)
         life_forget_callers(parts->life);
     disk_watch_free(parts->disk);
     controller_forget(parts);
+    hosted_forget(parts);
+    hosted_free(parts->hosted);
     alone_free(parts->alone);
     scripts_forget(parts);
     drivers_free(parts->drivers);

@@ -31,9 +31,11 @@ struct parts {
     struct hooks *hooks;
     struct csi_plugins *plugins;
     struct volumes *volumes; /* of volumes.c */
+    struct hosted *hosted;   /* plugins of host volumes */
+    struct held *held;       /* effects that wait for one of those, of perform/hosted.c */
     struct alone *alone;
-    struct storage *storage;       /* of alone */
-    const struct control *control; /* who answers for claims on volumes */
+    struct storage *storage, *host_volumes; /* of alone */
+    const struct control *control;          /* who answers for claims on volumes */
     struct disk_watch *disk;
     struct specs *specs;
     struct perform_call *calls; /* under way, of perform/calls.c */

@@ -80,6 +80,7 @@ enum {
     NODE_JOBS_MAX = 16384,
     NODE_JOBS_BYTES_MAX = 256 << 20, /* of their JSON texts together */
     NODE_VOLUMES_MAX = 8192,         /* of storage plugins, that are registered */
+    NODE_HOST_VOLUMES_MAX = 1024,    /* that plugins of the host make, or that are registered */
     NODE_CORES_MAX = 1024,           /* processors that tasks may have for themselves */
     NODE_ADDRESSES_MAX = 64,         /* that ports are given out on, in all host networks */
 };

@@ -408,14 +408,15 @@ enum registration_step {
     REGISTRATION_BECOMES_READY,
     REGISTRATION_IS_FORGOTTEN, /* there is no such volume */
     REGISTRATION_CALLS_AGAIN,  /* the same, after a pause: nobody knows what has come of it */
-    REGISTRATION_CALLS_NEXT,   /* it is known now what is to be deleted */
+    REGISTRATION_CALLS_NEXT,   /* it is known now that there is something to delete */
 };
 
 /* True if it is known what came of a call, and of the same call before: nothing of it goes on.
  * ANSWERED: the plugin has said so. */
 bool policy_is_settled(const struct csi_outcome *outcome, bool answered);
 
-/* What becomes of a volume in STATE, which is not READY, when CALL has ended like that. */
+/* What becomes of a volume in STATE when CALL has ended like that.  One that is READY stays so: what
+ * its plugin was asked to make of it comes about, or is forgotten. */
 enum registration_step policy_registration(enum registration_state state, enum csi_call call,
                                            const struct csi_outcome *outcome, bool answered);
 

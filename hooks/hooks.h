@@ -111,10 +111,11 @@ void hooks_plan_task(const struct alloc_spec *alloc, const struct task_spec *tas
  * with code 0, what went on without. */
 typedef void hook_done(void *ctx, const struct hook_outcome *outcome);
 
-/* Where a volume of a storage plugin is mounted. */
+/* Where a volume of the group is that is not of the node's configuration: mounted by a storage
+ * plugin, or of the host. */
 struct hook_claim {
     const char *volume; /* its name in the group */
-    const char *path;   /* absolute */
+    const char *path;   /* absolute; NULL: it is known, and not to be had */
 };
 
 struct hook_run {

@@ -6,8 +6,9 @@
  * the task's root.  Whatever hook leaves such results, its mounts are made in the same way.
  *
  * It runs before every start, since a node may have lost a volume of its configuration since, and
- * that is no reason to run without it (there, too).  Where volumes of storage plugins are mounted
- * is told with each run; that they are is seen to by their machines.
+ * that is no reason to run without it (there, too).  Where volumes of storage plugins are mounted,
+ * and those of the host that are not of the configuration, is told with each run; that the former
+ * are is seen to by their machines.
  */
 #include "hooks/env.h"
 #include "hooks/expand.h"
@@ -49,6 +50,19 @@ static const struct spec_volume *find_in_group(const struct alloc_spec *alloc, c
     return NULL;
 }
 
+/* One that is not of the node's configuration, NULL: it is. */
+static const struct hook_claim *find_claim(const struct hook_request *request,
+                                           const struct spec_volume *volume)
+{
+    const struct hook_run *asked = request->asked;
+
+    for (size_t i = 0; i < asked->claims_count; i++) {
+        if (text_equal(asked->claims[i].volume, volume->name))
+            return &asked->claims[i];
+    }
+    return NULL;
+}
+
 /* All that the group asks for has to be here, whichever task has it. */
 static int look_for_all(const struct hook_request *request, struct err *err)
 {
@@ -57,7 +71,10 @@ static int look_for_all(const struct hook_request *request, struct err *err)
     for (size_t i = 0; i < alloc->volumes_count; i++) {
         const struct spec_volume *volume = &alloc->volumes[i];
 
-        if (volume->type == VOLUME_HOST && find_on_node(request->hooks, volume->source) == NULL)
+        const struct hook_claim *claim = find_claim(request, volume);
+        bool is_here = claim != NULL ? claim->path != NULL
+                                     : find_on_node(request->hooks, volume->source) != NULL;
+        if (volume->type == VOLUME_HOST && !is_here)
             return err_set(err, ERR_GONE, "host volume validation error: missing %s",
                            volume->source);
     }
@@ -67,22 +84,19 @@ static int look_for_all(const struct hook_request *request, struct err *err)
 /* Where VOLUME is on the host; it is here, or NULL. */
 static const char *host_path(const struct hook_request *request, const struct spec_volume *volume)
 {
-    const struct hook_run *asked = request->asked;
+    const struct hook_claim *claim = find_claim(request, volume);
 
-    if (volume->type == VOLUME_HOST)
-        return find_on_node(request->hooks, volume->source)->path;
-    for (size_t i = 0; i < asked->claims_count; i++) {
-        if (text_equal(asked->claims[i].volume, volume->name))
-            return asked->claims[i].path;
-    }
-    return NULL;
+    if (claim != NULL)
+        return claim->path;
+    return volume->type == VOLUME_HOST ? find_on_node(request->hooks, volume->source)->path : NULL;
 }
 
 /* For every task, whoever has it mounted. */
 static bool is_read_only(const struct hook_request *request, const struct spec_volume *volume)
 {
     return volume->read_only ||
-           (volume->type == VOLUME_HOST && find_on_node(request->hooks, volume->source)->read_only);
+           (volume->type == VOLUME_HOST && find_claim(request, volume) == NULL &&
+            find_on_node(request->hooks, volume->source)->read_only);
 }
 
 /* Where the task is to have MOUNT, into the next of the places. */

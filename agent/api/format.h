@@ -87,8 +87,9 @@ struct api_node_view {
     const char *description; /* why it is degraded, or "" */
     const struct driver_info *drivers;
     size_t drivers_count;
-    const json_t *events;   /* as agent/node/health.h has them; NULL: none */
-    const json_t *standing; /* as alone_standing has it; NULL: nothing was said */
+    const json_t *events;         /* as agent/node/health.h has them; NULL: none */
+    const json_t *standing;       /* as alone_standing has it; NULL: nothing was said */
+    struct storage *host_volumes; /* NULL: none */
     json_t *node_plugins, *controller_plugins; /* by their ids; borrowed, NULL: none */
     int64_t since_unix_ns;
     uint64_t index;

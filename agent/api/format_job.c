@@ -549,7 +549,19 @@ static json_t *format_host_networks(const struct config *config)
     return networks;
 }
 
-static json_t *format_host_volumes(const struct config *config)
+static bool add_host_volume(void *ctx, const struct storage_volume *volume)
+{
+    const char *name = json_string_value(json_object_get(volume->json, "Name"));
+
+    if (storage_hosted_is_here(volume))
+        set(ctx, name,
+            json_pack("{s:s, s:s, s:O, s:b}", "ID", volume->id, "Name", name, "Path",
+                      json_object_get(volume->json, "HostPath"), "ReadOnly", false));
+    return true;
+}
+
+/* Those that were made come in the place of those of the configuration. */
+static json_t *format_host_volumes(const struct config *config, struct storage *host_volumes)
 {
     json_t *volumes = json_object();
 
@@ -560,6 +572,8 @@ static json_t *format_host_volumes(const struct config *config)
             json_pack("{s:s, s:s, s:o, s:b}", "ID", "", "Name", volume->name, "Path",
                       api_text(volume->path), "ReadOnly", volume->read_only));
     }
+    if (host_volumes != NULL)
+        storage_each_volume(host_volumes, add_host_volume, volumes);
     return volumes;
 }
 
@@ -584,7 +598,7 @@ json_t *api_format_node_stub(const struct api_node_view *view, bool resources)
     set_text(to, "Status", "ready");
     set_text(to, "StatusDescription", view->description);
     set(to, "Drivers", format_drivers(view));
-    set(to, "HostVolumes", format_host_volumes(view->config));
+    set(to, "HostVolumes", format_host_volumes(view->config, view->host_volumes));
     set(to, "LastDrain", format_last_drain(json_object_get(view->standing, "LastDrain")));
     set_number(to, "CreateIndex", 1);
     set_number(to, "ModifyIndex", view->index);

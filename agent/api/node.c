@@ -37,6 +37,7 @@ json_t *api_node(struct api *api, bool whole, bool resources)
         .drivers_count = drivers_list(api->parts->drivers, drivers, COUNT_OF(drivers)),
         .events = json_object_get(api->parts->health.json, "events"),
         .standing = alone_standing(api->parts->alone),
+        .host_volumes = api->parts->host_volumes,
         .since_unix_ns = api->started_unix_ns,
         .index = 1,
     };

@@ -484,6 +484,8 @@ api_handler api_evals_list, api_eval_get, api_eval_allocations, api_deployments_
 api_handler api_volumes_list, api_volume_get, api_volume_register, api_volume_create,
     api_volume_forget, api_volume_delete, api_volume_detach, api_volumes_external,
     api_snapshots_list, api_snapshot_create, api_snapshot_delete;
+api_handler api_host_volumes_list, api_host_volume_get, api_host_volume_create,
+    api_host_volume_register, api_host_volume_delete;
 api_handler api_plugins_list, api_plugin_get;
 api_handler api_nodes_list, api_node_get, api_node_allocations, api_node_drain,
     api_node_eligibility, api_client_stats;

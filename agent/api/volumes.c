@@ -77,6 +77,8 @@ static bool list_volume(void *ctx, const struct storage_volume *volume)
 
     if (!text_starts_with(volume->id, request->prefix) ||
         !api_namespace_matches(request, volume->namespace) ||
+        !api_may(request, volume->namespace,
+                 ACL_BIT(ACL_CSI_LIST_VOLUME) | ACL_BIT(ACL_CSI_READ_VOLUME)) ||
         (plugin != NULL && plugin[0] != '\0' && !text_equal(plugin, text_of(volume, "PluginID"))))
         return true;
     /* Those that some alloc of this node has; there is no other node. */
@@ -92,8 +94,13 @@ static bool list_volume(void *ctx, const struct storage_volume *volume)
 
 void api_volumes_list(struct api_request *request)
 {
-    struct listing listing = {request, api_writer(request)};
     const char *type = http_query(request->exchange, "type");
+
+    if (type != NULL && text_equal(type, "host")) {
+        api_host_volumes_list(request);
+        return;
+    }
+    struct listing listing = {request, api_writer(request)};
 
     put_array(&listing.to, NULL);
     if (type == NULL || type[0] == '\0' || text_equal(type, "csi"))

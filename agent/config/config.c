@@ -276,6 +276,8 @@ int config_finish(struct config *config, struct err *err)
     if ((code = make_absolute(config->data_dir, err)) != 0 ||
         (code = derive(config, config->alloc_dir, "alloc", err)) != 0 ||
         (code = derive(config, config->state_dir, "client", err)) != 0 ||
+        (code = derive(config, config->host_plugin_dir, "host_volume_plugins", err)) != 0 ||
+        (code = derive(config, config->host_volumes_dir, "host_volumes", err)) != 0 ||
         (code = make_absolute(config->log_file, err)) != 0 ||
         (code = find_secret(config->tls_ca_file, "tls.ca_file", err)) != 0 ||
         (code = find_secret(config->tls_cert_file, "tls.cert_file", err)) != 0 ||

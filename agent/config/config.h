@@ -102,7 +102,11 @@ struct config {
     char reserved_cores[CORES_TEXT_MAX];         /* the same: "0,2-3", given to no task */
     struct host_network host_networks[HOST_NETWORKS_MAX];
     size_t host_networks_count;
-    struct spec_node_volumes host_volumes;     /* client.host_volume; owned */
+    struct spec_node_volumes host_volumes; /* client.host_volume; owned */
+    char host_plugin_dir[PATH_SIZE];  /* client.host_volume_plugin_dir: programs that make volumes,
+                                         default <data_dir>/host_volume_plugins */
+    char host_volumes_dir[PATH_SIZE]; /* client.host_volumes_dir: where they make them, default
+                                         <data_dir>/host_volumes */
     struct config_csi_plugins csi_plugins;     /* client.csi_plugin; owned */
     char cni_path[PATH_SIZE];                  /* client: where CNI plugins are, colons between */
     char cni_config_dir[PATH_SIZE];            /* client: files of networks for mode "cni/NAME" */

@@ -148,6 +148,8 @@ static const struct key keys[] = {
     {IN_CLIENT, "servers", KEY_RULE, 0, 0, refuse_servers},
     {IN_CLIENT, "alloc_dir", KEY_TEXT, FIELD_OF(alloc_dir), NULL},
     {IN_CLIENT, "state_dir", KEY_TEXT, FIELD_OF(state_dir), NULL},
+    {IN_CLIENT, "host_volume_plugin_dir", KEY_TEXT, FIELD_OF(host_plugin_dir), NULL},
+    {IN_CLIENT, "host_volumes_dir", KEY_TEXT, FIELD_OF(host_volumes_dir), NULL},
     {IN_CLIENT, "cgroup_parent", KEY_TEXT, FIELD_OF(cgroup_parent), NULL},
     {IN_CLIENT, "node_class", KEY_TEXT, FIELD_OF(node_class), NULL},
     {IN_CLIENT, "node_pool", KEY_RULE, 0, 0, require_default_pool},

@@ -5,6 +5,8 @@
 
 #include "agent/version.h"
 
+#include "hooks/hosted/hosted.h"
+
 #include "io/log.h"
 #include "io/loop.h"
 #include "io/proc.h"
@@ -118,6 +120,7 @@ static void collect_attributes(struct node *node, const struct config *config)
     add_number(to, "unique.storage.bytesfree", facts->disk_free_bytes);
     add(to, "unique.storage.volume",
         facts->disk_device[0] != '\0' ? facts->disk_device : config->alloc_dir);
+    add(to, "plugins.host_volume.mkdir.version", hosted_mkdir_version);
 }
 
 void node_set_driver(struct node *node, const struct driver_info *driver)
@@ -140,6 +143,17 @@ void node_set_plugins(struct node *node, const struct spec_pairs *versions)
 
     for (size_t i = 0; i < versions->count; i++) {
         check(text_format(name, sizeof(name), "plugins.cni.version.%s", versions->items[i].key));
+        add(&node->known.attributes, name, versions->items[i].value);
+    }
+}
+
+void node_set_host_plugins(struct node *node, const struct spec_pairs *versions)
+{
+    char name[PLUGIN_NAME_SIZE + 32];
+
+    for (size_t i = 0; i < versions->count; i++) {
+        check(text_format(name, sizeof(name), "plugins.host_volume.%s.version",
+                          versions->items[i].key));
         add(&node->known.attributes, name, versions->items[i].value);
     }
 }

@@ -38,8 +38,9 @@ int node_find_addresses(struct node *node, const struct config *config, struct e
 /* Finds the cores that we may run on, but for those that CONFIG reserves (cores.c). */
 void node_find_cores(struct node *node, const struct config *config);
 
-/* Notes the CNI plugins that are here, with their versions. */
+/* Notes the CNI plugins that are here, with their versions, and those of host volumes. */
 void node_set_plugins(struct node *node, const struct spec_pairs *versions);
+void node_set_host_plugins(struct node *node, const struct spec_pairs *versions);
 
 /* The attributes of a driver, which it has while it works on this node. */
 void node_set_driver(struct node *node, const struct driver_info *driver);

@@ -8,6 +8,7 @@
 
 #include "agent/launch.h"
 #include "agent/perform/calls.h"
+#include "agent/perform/hosted.h"
 #include "agent/perform/plugins.h"
 #include "agent/perform/scripts.h"
 #include "agent/perform/volumes.h"
@@ -125,8 +126,12 @@ static void task_hook(struct parts *parts, const struct effect *effect)
         return;
     }
     struct volumes_mounted mounted = {.count = 0};
-    if (spec != NULL && task->hook == TASK_HOOK_VOLUMES)
+    if (spec != NULL && task->hook == TASK_HOOK_VOLUMES && task->phase == PHASE_PRESTART) {
+        if (hosted_holds(parts, effect, alloc))
+            return;
         volumes_find_mounted(parts, alloc, &mounted);
+        hosted_find_mounted(parts, alloc, &mounted);
+    }
     struct hook_run run = {
         .phase = (enum hook_phase)task->phase,
         .hook = task->hook,

@@ -17,8 +17,8 @@ void volumes_perform(struct parts *parts, const struct effect *effect);
 
 /* Where the volumes are that ALLOC has claims on, by their names in the group. */
 struct volumes_mounted {
-    struct hook_claim claims[ALLOC_CLAIMS_MAX];
-    char paths[ALLOC_CLAIMS_MAX][PATH_SIZE];
+    struct hook_claim claims[SPEC_VOLUMES_MAX];
+    char paths[SPEC_VOLUMES_MAX][PATH_SIZE];
     size_t count;
 };
 

@@ -89,6 +89,8 @@ enum registration_step policy_registration(enum registration_state state, enum c
         check(call == CSI_CREATE_VOLUME);
         if (done)
             return REGISTRATION_BECOMES_READY;
+        if (outcome->verdict == CSI_LIES) /* it is there, and nobody can tell what */
+            return REGISTRATION_CALLS_NEXT;
         return refused ? REGISTRATION_IS_FORGOTTEN : REGISTRATION_CALLS_AGAIN;
     case REGISTRATION_DELETING:
         if (call == CSI_CREATE_VOLUME) /* to hear the id of what was perhaps made */
@@ -101,6 +103,11 @@ enum registration_step policy_registration(enum registration_state state, enum c
         /* Whoever answers has not deleted it: who asked is told, and the volume is as it was. */
         return settled ? REGISTRATION_BECOMES_READY : REGISTRATION_CALLS_AGAIN;
     case REGISTRATION_READY:
+        check(call == CSI_CREATE_VOLUME); /* once more, or as something else */
+        if (done)
+            return REGISTRATION_BECOMES_READY;
+        return refused || outcome->verdict == CSI_LIES ? REGISTRATION_IS_FORGOTTEN
+                                                       : REGISTRATION_CALLS_AGAIN;
     case REGISTRATION_STATE_COUNT:
         break;
     }

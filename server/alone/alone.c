@@ -12,6 +12,30 @@ static void volume_freed(void *ctx)
     alone->room_freed = true;
 }
 
+static void hosted_freed(void *ctx)
+{
+    struct alone *alone = ctx;
+
+    alone->room_freed = true;
+    if (alone->config.hosted_changed != NULL)
+        alone->config.hosted_changed(alone->config.ctx);
+}
+
+static void new_id(void *ctx, char to[UUID_TEXT_SIZE])
+{
+    const struct alone *alone = ctx;
+
+    alone->config.new_id(alone->config.ctx, to);
+}
+
+static bool has_host_plugin(void *ctx, const char *plugin)
+{
+    const struct alone *alone = ctx;
+
+    return alone->config.has_host_plugin != NULL &&
+           alone->config.has_host_plugin(alone->config.ctx, plugin);
+}
+
 static int load(void *ctx, struct err *err)
 {
     struct alone *alone = ctx;
@@ -24,6 +48,8 @@ static int load(void *ctx, struct err *err)
         code = alone_load_standing(alone, err);
     if (code == 0)
         code = storage_load(alone->storage, err);
+    if (code == 0)
+        code = storage_load(alone->hosted, err);
     if (code == 0)
         code = acl_load(alone->acl, err);
     periodic_resume(ctx);
@@ -49,6 +75,19 @@ struct alone *alone_new(const struct alone_config *config)
                                                           .controller_ctx = config->ctx,
                                                           .freed = volume_freed,
                                                           .freed_ctx = alone});
+    alone->hosted = storage_new_hosted(&(struct storage_config){
+        .life = config->life,
+        .say = config->say,
+        .controller = config->host_plugin,
+        .controller_ctx = config->ctx,
+        .node = &alone->config.node.known,
+        .new_id = new_id,
+        .has_plugin = has_host_plugin,
+        .users = alone_hosted_users,
+        .hosted_ctx = alone,
+        .freed = hosted_freed,
+        .freed_ctx = alone,
+    });
     alone->acl = acl_new(&(struct acl_config){.life = config->life,
                                               .say = config->say,
                                               .ttl_min_ns = config->token_min_ns,
@@ -71,6 +110,11 @@ const struct constraint_node *alone_known(const struct alone *alone)
 struct storage *alone_storage(const struct alone *alone)
 {
     return alone->storage;
+}
+
+struct storage *alone_hosted(const struct alone *alone)
+{
+    return alone->hosted;
 }
 
 struct acl *alone_acl(const struct alone *alone)
@@ -98,6 +142,7 @@ void alone_free(struct alone *alone)
     disks_end(alone);
     acl_free(alone->acl);
     storage_free(alone->storage);
+    storage_free(alone->hosted);
     alone_free_standing(alone);
     free(alone->unsaved.items);
     free(alone->looks.items);

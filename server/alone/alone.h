@@ -74,6 +74,12 @@ struct alone_config {
     /* Asks the controller of a storage plugin; for NULL there is none that is healthy. */
     control_call *controller;
     control_topology *topology;
+    /* The same of plugins that make host volumes, and whether there is one.  NULL: there is none.
+     */
+    control_call *host_plugin;
+    bool (*has_host_plugin)(void *ctx, const char *plugin);
+    /* A host volume has come, gone, or is known not to be here.  May be NULL. */
+    void (*hosted_changed)(void *ctx);
 };
 
 /* Before life_start, which then lets it read the jobs of the journal. */
@@ -88,8 +94,13 @@ void alone_node_changed(struct alone *alone);
  */
 void alone_plugins_changed(struct alone *alone);
 
-/* Its volumes of storage plugins; they live as long as ALONE. */
+/* Its volumes of storage plugins, and its host volumes; they live as long as ALONE. */
 struct storage *alone_storage(const struct alone *alone);
+struct storage *alone_hosted(const struct alone *alone);
+
+/* Who of its allocs has the host volume NAME of NAMESPACE, or is about to: a new reference to a
+ * list of ids. */
+json_t *alone_hosted_users(void *ctx, const char *namespace, const char *name);
 
 /* Its policies and tokens, likewise. */
 struct acl *alone_acl(const struct alone *alone);

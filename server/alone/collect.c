@@ -187,6 +187,7 @@ void alone_tidy(void *ctx)
     struct alone *alone = ctx;
 
     storage_tidy(alone->storage);
+    storage_tidy(alone->hosted);
     drain_tidy(alone);
     periodic_tidy(alone);
     alone_look(alone);

@@ -99,35 +99,26 @@ const char *alone_unmet(const struct alone *alone, struct job *job, size_t group
     return json_string_value(json_array_get(job->unmet, group));
 }
 
-/* A volume that the alloc INDEX of GROUP, of the job of GATHERING, wants and that is not there, or
- * not to be had: in Nomad's words, and which; a new reference, or NULL. */
+/* A volume that the alloc INDEX of GROUP, number G of the job of GATHERING, wants and that is not
+ * there, or not to be had: in Nomad's words, and which; a new reference, or NULL. */
 static json_t *volumes_missing(const struct alone *alone, const struct gathering *gathering,
-                               const json_t *group, uint32_t index)
+                               const struct places *places, const json_t *group, size_t g,
+                               uint32_t index)
 {
-    const struct spec_node_volumes *here = &alone->config.node.volumes;
+    const struct hosted_place place = {alone, gathering, places, g, index};
+    json_t *asked = json_object_get(group, "Volumes");
     struct spec_volume volumes[SPEC_VOLUMES_MAX];
     char sources[SPEC_VOLUMES_MAX][SPEC_SOURCE_SIZE];
     size_t count;
 
     (void)jobspec_volumes(group, index, volumes, sources, &count); /* of a job that was checked */
     for (size_t v = 0; v < count; v++) {
-        size_t at = 0;
-
-        if (volumes[v].type == VOLUME_CSI) {
-            json_t *missing =
-                claim_missing(alone, gathering->job->namespace, gathering, &volumes[v]);
-            if (missing != NULL)
-                return missing;
-            continue;
-        }
-        while (at < here->count && !text_equal(here->items[at].name, volumes[v].source))
-            at++;
-        if (at == here->count)
-            return json_sprintf("missing compatible host volumes: there is no \"%s\"",
-                                volumes[v].source);
-        if (here->items[at].read_only && !volumes[v].read_only)
-            return json_sprintf("missing compatible host volumes: \"%s\" is read-only",
-                                volumes[v].source);
+        json_t *missing =
+            volumes[v].type == VOLUME_CSI
+                ? claim_missing(alone, gathering->job->namespace, gathering, &volumes[v])
+                : hosted_missing(&place, json_object_get(asked, volumes[v].name), &volumes[v]);
+        if (missing != NULL)
+            return missing;
     }
     return NULL;
 }
@@ -263,7 +254,7 @@ static json_t *refusal_of(struct alone *alone, const struct gathering *gathering
     *ret_why = "constraint";
     if (offer->unmet != NULL)
         return json_string(offer->unmet);
-    json_t *missing = volumes_missing(alone, gathering, json, index);
+    json_t *missing = volumes_missing(alone, gathering, places, json, g, index);
     if (missing != NULL)
         return missing;
     if (offer->missing != NULL)

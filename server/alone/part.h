@@ -126,6 +126,7 @@ struct alone {
     uint64_t evaluations_count;
     struct standing standing;
     struct storage *storage;       /* volumes of storage plugins */
+    struct storage *hosted;        /* host volumes that are not of the node's configuration */
     struct acl *acl;               /* policies and tokens */
     struct alone_evaluation shown; /* the last that was asked for and is in no ring */
 };
@@ -293,6 +294,22 @@ size_t claims_count(const json_t *group);
  * that are to be: a new reference; NULL: it is. */
 json_t *claim_missing(const struct alone *alone, const char *namespace,
                       const struct gathering *gathering, const struct spec_volume *volume);
+
+struct places;
+
+/* The alloc for which a volume of the host is looked for, and those that are chosen before it. */
+struct hosted_place {
+    const struct alone *alone;
+    const struct gathering *gathering;
+    const struct places *places;
+    size_t group;
+    uint32_t index;
+};
+
+/* Why VOLUME of the host, which the group has as JSON, is not to be had by the one at PLACE: in
+ * Nomad's words, a new reference; NULL: it is (volumes_hosted.c). */
+json_t *hosted_missing(const struct hosted_place *place, const json_t *json,
+                       const struct spec_volume *volume);
 
 /* An alloc that is going and has what one more of GROUP cannot have before; or "". */
 void claims_awaited(const struct alone *alone, const char *namespace, const json_t *group,

@@ -15,7 +15,8 @@ uint64_t alone_look_deadline_ms(void *ctx)
 {
     const struct alone *alone = ctx;
     const uint64_t times[] = {alone->look_at_ms, storage_deadline_ms(alone->storage),
-                              drain_deadline_ms(alone), periodic_deadline_ms(alone)};
+                              storage_deadline_ms(alone->hosted), drain_deadline_ms(alone),
+                              periodic_deadline_ms(alone)};
     uint64_t first_ms = 0;
 
     for (size_t i = 0; i < COUNT_OF(times); i++) {

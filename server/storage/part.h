@@ -5,7 +5,8 @@
  * is believed; lanes.c has one thing done after the other to a volume; claims.c says who may have
  * one; provision.c is what callers ask for, operation.c the steps of that, growth.c how they grow,
  * registry_merge.c what may be changed, and snapshots.c what is only passed on.  storage.c makes
- * it.
+ * it.  Host volumes stand on the same registry, lanes and operations: hosted.c is what callers ask
+ * of them, hosted_read.c reads them.
  */
 #ifndef CAIRN_SERVER_STORAGE_PART_H
 #define CAIRN_SERVER_STORAGE_PART_H
@@ -16,8 +17,23 @@
 
 #include <uthash.h>
 
+struct registered;
+
+/* What volumes of storage plugins and host volumes do not have in common. */
+struct lane_task;
+struct storage_kind {
+    const char *prefix; /* of their keys: "<prefix>/<namespace>/<id>" */
+    /* Why what is stored as JSON (may be NULL) under KEY cannot be believed, NULL: it can. */
+    const char *(*fault)(const char *key, const json_t *json);
+    /* By what of VOLUME one thing after the other is done to it. */
+    void (*enter)(struct lane_task *task, const struct registered *volume);
+    bool (*is_open)(const struct registered *volume); /* something of it has to be gone on with */
+    void (*resume)(struct lane_task *task);           /* goes on with it, in its turn */
+};
+
 struct storage {
     struct storage_config config;
+    const struct storage_kind *kind;
     struct registered *volumes;
     bool volumes_unsorted;
     struct change_of_volume *volume_changes; /* that the next commit decides */
@@ -36,9 +52,11 @@ struct registered {
     struct storage_volume public;
     char namespace[SPEC_NAMESPACE_SIZE], id[REGISTRY_ID_SIZE];
     json_t *json;
-    uint64_t retry_at_ms; /* node time at which its plugin is asked again, 0: nothing is open */
-    uint32_t failures;    /* in a row, of this incarnation */
-    bool resumes;         /* that is under way */
+    uint64_t retry_at_ms;   /* node time at which its plugin is asked again, 0: nothing is open */
+    uint32_t failures;      /* in a row, of this incarnation */
+    bool resumes;           /* that is under way */
+    bool is_here, is_asked; /* of a host volume, since this daemon began: its plugin has said so,
+                               and has been asked */
     UT_hash_handle hh;
 };
 
@@ -61,21 +79,40 @@ void registry_store(struct storage *storage, const char *namespace, const char *
 void registry_forget_changes(
     struct storage *storage); /* the daemon ends, and nobody hears of them */
 
+/* Goes on with a volume of a storage plugin (provision.c). */
+void provision_resume(struct lane_task *task);
+
 /* --- plugins (registry_plugin.c) --- */
 
 /* What the node has of PLUGIN; false: it has none. */
 bool registry_plugin(const struct storage *storage, const char *plugin,
                      struct control_plugin *ret_plugin);
 
+/* --- host volumes (hosted.c, hosted_read.c) --- */
+
+extern const struct storage_kind hosted_kind;
+
+/* Of REQUEST what a host volume has: owned by the caller.  ERR_INVALID: all that is wrong with it.
+ */
+int hosted_read(const json_t *request, const char *namespace, bool registers, json_t **ret_volume,
+                struct err *err);
+const char *hosted_fault(const char *key, const json_t *json);
+
 /* --- what is read (registry_read.c) --- */
+
+extern const struct storage_kind registry_kind; /* of volumes of storage plugins */
 
 /* Of REQUEST what a volume has, in RET_VOLUME, and what of it is secret, in RET_SECRET: both owned
  * by the caller.  ERR_INVALID: all that is wrong with it. */
 int registry_read(const json_t *request, const char *namespace, json_t **ret_volume,
                   json_t **ret_secret, struct err *err);
 
-/* Why the volume stored as JSON (may be NULL) under KEY cannot be believed, NULL: it can. */
-const char *registry_fault(const char *key, const json_t *json);
+/* True if JSON is stored under KEY, which begins with PREFIX, as its names say, and says how far it
+ * has come. */
+bool registry_is_stored_as(const char *key, const char *prefix, const json_t *json);
+
+/* True if VALUE is texts by name, or nothing. */
+bool registry_is_map(const json_t *value);
 
 /* What VOLUME was registered for; at most REGISTRY_TERMS_MAX. */
 enum { REGISTRY_TERMS_MAX = 16 };

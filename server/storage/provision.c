@@ -447,7 +447,7 @@ void storage_detach_volume(struct storage *storage, const char *namespace, const
 /* --- going on --- */
 
 /* Whoever had his turn before may have seen to it. */
-static void begin_resume(struct lane_task *task)
+void provision_resume(struct lane_task *task)
 {
     struct operation *operation = (struct operation *)(void *)task;
     struct registered *volume = registry_find(task->storage, operation->namespace, operation->id);
@@ -494,8 +494,8 @@ void storage_tidy(struct storage *storage)
         volume->retry_at_ms = 0;
         volume->resumes = true;
         struct operation *operation =
-            operation_new(storage, volume->namespace, volume->id, begin_resume);
-        lane_enter(&operation->task, operation->namespace, operation->id);
+            operation_new(storage, volume->namespace, volume->id, storage->kind->resume);
+        storage->kind->enter(&operation->task, volume);
     }
 }
 
@@ -503,7 +503,7 @@ void storage_tidy(struct storage *storage)
 void storage_resume(struct storage *storage)
 {
     for (struct registered *volume = storage->volumes; volume != NULL; volume = volume->hh.next) {
-        if (!operation_is_open(volume) || volume->resumes)
+        if (!storage->kind->is_open(volume) || volume->resumes)
             continue;
         volume->retry_at_ms = 1;
         operation_retry_at(storage, 1);

@@ -14,7 +14,7 @@ struct registered *registry_find(const struct storage *storage, const char *name
     char key[JOURNAL_KEY_SIZE];
     struct registered *volume;
 
-    if (!text_format(key, sizeof(key), "volume/%s/%s", namespace, id))
+    if (!text_format(key, sizeof(key), "%s/%s/%s", storage->kind->prefix, namespace, id))
         return NULL;
     HASH_FIND_STR(storage->volumes, key, volume);
     return volume;
@@ -25,7 +25,8 @@ static struct registered *add(struct storage *storage, const char *namespace, co
     struct registered *volume = calloc(1, sizeof(*volume));
 
     check(volume != NULL);
-    (void)text_format(volume->key, sizeof(volume->key), "volume/%s/%s", namespace, id);
+    (void)text_format(volume->key, sizeof(volume->key), "%s/%s/%s", storage->kind->prefix,
+                      namespace, id);
     (void)text_copy(volume->namespace, sizeof(volume->namespace), namespace);
     (void)text_copy(volume->id, sizeof(volume->id), id);
     volume->public.namespace = volume->namespace;
@@ -156,7 +157,8 @@ static void post(struct storage *storage, const struct change_of_volume *change,
     char *text = change->json == NULL ? NULL : json_dumps(change->json, JSON_COMPACT);
     char *hidden = json_object_size(secret) == 0 ? NULL : json_dumps(secret, JSON_COMPACT);
 
-    (void)text_format(key, sizeof(key), "volume/%s/%s", change->namespace, change->id); /* fits */
+    (void)text_format(key, sizeof(key), "%s/%s/%s", storage->kind->prefix, change->namespace,
+                      change->id);                              /* fits */
     (void)secret_key(secret_at, change->namespace, change->id); /* as it was read */
     core_spec(core, key, text, text == NULL ? 0 : strlen(text));
     if (secret != NULL || text == NULL)
@@ -215,7 +217,7 @@ static bool load_volume(void *ctx, const char *key, const void *bytes, size_t le
 {
     struct loading *loading = ctx;
     json_t *json = json_loadb(bytes, length, 0, NULL);
-    const char *fault = registry_fault(key, json);
+    const char *fault = loading->storage->kind->fault(key, json);
 
     if (fault != NULL) {
         struct disbelieved *disbelieved = list_more(loading);
@@ -231,7 +233,10 @@ static bool load_volume(void *ctx, const char *key, const void *bytes, size_t le
 int registry_load(struct storage *storage, struct err *err)
 {
     struct loading loading = {.storage = storage};
-    int code = life_each_spec(storage->config.life, "volume/", load_volume, &loading, err);
+    char prefix[32];
+
+    (void)text_format(prefix, sizeof(prefix), "%s/", storage->kind->prefix); /* fits */
+    int code = life_each_spec(storage->config.life, prefix, load_volume, &loading, err);
 
     for (size_t i = 0; i < loading.count && code == 0; i++) {
         say(&storage->config.say, SAY_ERROR, "server",

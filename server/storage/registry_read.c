@@ -126,8 +126,7 @@ static void read_bytes(struct reading *reading, const char *name)
         keep(reading, name, json_integer(json_integer_value(value)));
 }
 
-/* True if VALUE is texts by name, or nothing. */
-static bool is_map(const json_t *value)
+bool registry_is_map(const json_t *value)
 {
     json_t *item;
     const char *name;
@@ -146,7 +145,7 @@ static void read_map(struct reading *reading, const char *name)
 {
     const json_t *value = given(reading, name);
 
-    if (!is_map(value))
+    if (!registry_is_map(value))
         complain_of(reading, name, "are no texts by name");
     else
         keep(reading, name, value == NULL ? json_object() : json_deep_copy(value));
@@ -163,7 +162,8 @@ static bool is_topologies(const json_t *list)
     json_array_foreach(list, i, item)
     {
         const json_t *segments = json_object_get(item, "Segments");
-        if (!json_is_object(segments) || json_object_size(segments) == 0 || !is_map(segments))
+        if (!json_is_object(segments) || json_object_size(segments) == 0 ||
+            !registry_is_map(segments))
             return false;
     }
     return true;
@@ -252,7 +252,7 @@ static bool are_secrets(json_t *secrets)
     json_t *value;
     size_t bytes = 0;
 
-    if (!is_map(secrets))
+    if (!registry_is_map(secrets))
         return false;
     json_object_foreach(secrets, name, value)
     {
@@ -396,37 +396,57 @@ static bool is_state(const char *name)
     return false;
 }
 
-const char *registry_fault(const char *key, const json_t *json)
+bool registry_is_stored_as(const char *key, const char *prefix, const json_t *json)
+{
+    const char *id = registry_text(json, "ID"), *namespace = registry_text(json, "Namespace");
+    char own_key[JOURNAL_KEY_SIZE];
+
+    return id[0] != '\0' && strlen(id) < REGISTRY_ID_SIZE &&
+           strlen(namespace) < SPEC_NAMESPACE_SIZE &&
+           text_format(own_key, sizeof(own_key), "%s/%s/%s", prefix, namespace, id) &&
+           text_equal(own_key, key) && is_state(registry_text(json, "cairnState"));
+}
+
+static const char *fault_of(const char *key, const json_t *json)
 {
     static const char *const numbers[] = {
         "Capacity",    "RequestedCapacityMin", "CreateIndex", "RequestedCapacityMax",
         "ModifyIndex", "CreateTime",           "ModifyTime"};
-    const char *id = registry_text(json, "ID");
-    char own_key[JOURNAL_KEY_SIZE];
 
     if (!json_is_object(json))
         return "not a volume";
-    if (id[0] == '\0' || strlen(id) >= REGISTRY_ID_SIZE ||
-        strlen(registry_text(json, "Namespace")) >= SPEC_NAMESPACE_SIZE ||
-        !text_format(own_key, sizeof(own_key), "volume/%s/%s", registry_text(json, "Namespace"),
-                     id) ||
-        !text_equal(own_key, key))
-        return "not the volume that its key names";
+    if (!registry_is_stored_as(key, registry_kind.prefix, json))
+        return "not the volume that its key names, or neither ready nor being made or deleted";
     if (registry_text(json, "PluginID")[0] == '\0' ||
         strlen(registry_text(json, "PluginID")) >= PLUGIN_NAME_SIZE ||
         strlen(registry_text(json, "ExternalID")) >= EXTERNAL_SIZE)
         return "a volume of no plugin";
-    if (!is_state(registry_text(json, "cairnState")))
-        return "neither ready nor being made or deleted";
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {
         const json_t *number = json_object_get(json, numbers[i]);
         if (!json_is_integer(number) || json_integer_value(number) < 0)
             return "a number that is none";
     }
-    if (!is_map(json_object_get(json, "Context")) || !is_map(json_object_get(json, "Parameters")))
+    if (!registry_is_map(json_object_get(json, "Context")) ||
+        !registry_is_map(json_object_get(json, "Parameters")))
         return "texts by name that are none";
     if (!is_range(json_object_get(json, "cairnExpands")) ||
         !is_range(json_object_get(json, "cairnGrows")))
         return "it is to have a size that is none";
     return NULL;
 }
+
+static bool is_open(const struct registered *volume)
+{
+    return volume->public.state != REGISTRATION_READY || registry_grows(volume->json);
+}
+
+static void enter(struct lane_task *task, const struct registered *volume)
+{
+    lane_enter(task, volume->namespace, volume->id);
+}
+
+const struct storage_kind registry_kind = {.prefix = "volume",
+                                           .fault = fault_of,
+                                           .enter = enter,
+                                           .is_open = is_open,
+                                           .resume = provision_resume};

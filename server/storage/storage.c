@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-struct storage *storage_new(const struct storage_config *config)
+static struct storage *new_of(const struct storage_config *config, const struct storage_kind *kind)
 {
     struct storage *storage = calloc(1, sizeof(*storage));
 
@@ -11,8 +11,21 @@ struct storage *storage_new(const struct storage_config *config)
     check(config->life != NULL);
     check(config->freed != NULL);
     storage->config = *config;
+    storage->kind = kind;
+    return storage;
+}
+
+struct storage *storage_new(const struct storage_config *config)
+{
+    struct storage *storage = new_of(config, &registry_kind);
+
     claims_begin(storage);
     return storage;
+}
+
+struct storage *storage_new_hosted(const struct storage_config *config)
+{
+    return new_of(config, &hosted_kind);
 }
 
 int storage_load(struct storage *storage, struct err *err)

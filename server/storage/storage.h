@@ -16,6 +16,7 @@
 #include "core/life.h"
 #include "fsm/policy.h"
 #include "server/control.h"
+#include "spec/constraint.h"
 
 #include <jansson.h>
 
@@ -28,6 +29,14 @@ struct storage_config {
     control_call *controller;
     control_topology *topology; /* NULL: no plugin has said one */
     void *controller_ctx;       /* of both */
+    /* Of host volumes only: the node, how new ids are made, whether there is a PLUGIN, and who of
+     * its allocs has the volume NAME of NAMESPACE, or is about to: a new reference to a list of
+     * ids. */
+    const struct constraint_node *node; /* borrowed */
+    void (*new_id)(void *ctx, char to[UUID_TEXT_SIZE]);
+    bool (*has_plugin)(void *ctx, const char *plugin);
+    json_t *(*users)(void *ctx, const char *namespace, const char *name);
+    void *hosted_ctx; /* of the three */
     /* Somebody may have a volume now who could not before. */
     void (*freed)(void *ctx);
     void *freed_ctx;
@@ -145,5 +154,40 @@ struct storage_page { /* borrowed for the call */
 
 void storage_list_external(struct storage *storage, const struct storage_page *page,
                            storage_volume_answer *answer, void *ctx);
+
+/* --- host volumes ---
+ *
+ * They are a storage of their own, with their plugins in the place of controllers:
+ * config.controller is asked to create and to delete them by Nomad's names of fields.  Of the calls
+ * above those to look at volumes, to load, tidy and resume are for them, too.  No two have one
+ * name.
+ *
+ * After each start their plugins are asked again to make what is there: what one mounts may not
+ * have outlived the host. */
+
+struct storage *storage_new_hosted(const struct storage_config *config);
+
+/* That of the NAME; NULL: there is none. */
+const struct storage_volume *storage_find_hosted(const struct storage *storage, const char *name);
+
+/* Makes the volume of REQUEST (Nomad's HostVolume, borrowed), in NAMESPACE if it names none, or
+ * changes the one whose ID it names.  The answer is its JSON. */
+void storage_create_hosted(struct storage *storage, const char *namespace, const json_t *request,
+                           storage_volume_answer *answer, void *ctx);
+
+/* The same of one whose path somebody else has made. */
+void storage_register_hosted(struct storage *storage, const char *namespace, const json_t *request,
+                             storage_volume_answer *answer, void *ctx);
+
+void storage_delete_hosted(struct storage *storage, const char *namespace, const char *id,
+                           storage_volume_answer *answer, void *ctx);
+
+/* In Nomad's words, "pending", "ready", "unavailable". */
+const char *storage_hosted_state(const struct storage_volume *volume);
+
+/* True if VOLUME can be mounted from where it is; and if that is being found out for the first
+ * time since the daemon began. */
+bool storage_hosted_is_here(const struct storage_volume *volume);
+bool storage_hosted_settles(const struct storage_volume *volume);
 
 #endif

@@ -275,10 +275,10 @@ static const struct jobspec_field volume_fields[] = {
     TEXT("source", "Source", FATE_RUN),
     BOOL("read_only", "ReadOnly", FATE_RUN),
     BOOL("per_alloc", "PerAlloc", FATE_RUN),
-    TEXT("access_mode", "AccessMode", FATE_RUN), /* of type host they are warned of: warn.c */
+    TEXT("access_mode", "AccessMode", FATE_RUN),
     TEXT("attachment_mode", "AttachmentMode", FATE_RUN),
     BLOCK("mount_options", "MountOptions", FATE_RUN, &mount_options),
-    REFUSED("sticky", "Sticky", "remove it: a volume of this node never moves"),
+    BOOL("sticky", "Sticky", FATE_RUN), /* of type csi it is warned of: warn.c */
 };
 SCHEMA(jobspec_volume, "volume", "Name", volume_fields);
 

@@ -156,7 +156,7 @@ static void check_type(struct jobspec_work *work, const json_t *volume, const ch
                          "volume \"%.60s\" has unrecognized type \"%.40s\"", name, type);
 }
 
-/* A volume of the node's configuration. */
+/* A volume of the host. */
 static void check_host(struct jobspec_work *work, const json_t *volume, const char *name)
 {
     static const char *const modes[] = {"", "single-node-reader-only", "single-node-writer",
@@ -257,6 +257,9 @@ static void check_per_alloc(struct jobspec_work *work, const json_t *job, const 
 
     if (!is_true(volume, "PerAlloc"))
         return;
+    if (is_true(volume, "Sticky"))
+        jobspec_complain(work, volume, "Sticky", NULL,
+                         "volume \"%.60s\" cannot be per_alloc and sticky at the same time", name);
     if (text_equal(type, "system") || text_equal(type, "sysbatch"))
         jobspec_complain(work, volume, "PerAlloc", NULL,
                          "volume \"%.60s\" cannot be per_alloc for system or sysbatch jobs", name);
@@ -282,7 +285,7 @@ void jobspec_check_volumes(struct jobspec_work *work, const json_t *job, const j
         if (*text_of(volume, "Source") == '\0')
             jobspec_complain(work, volume, "",
                              is_csi ? "write source = \"id\", of a registered volume"
-                                    : "write source = \"name\", of a host_volume",
+                                    : "write source = \"name\", of a host volume",
                              "volume \"%.60s\" has an empty source", name);
         else if (fault != NULL)
             jobspec_complain(work, volume, "Source", NULL, "volume \"%.60s\": its source %s", name,

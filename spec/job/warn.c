@@ -71,10 +71,8 @@ static const struct {
     const struct jobspec_schema *schema;
     const char *field, *type, *advice;
 } idle[] = {
-    {&jobspec_volume, "AccessMode", "host",
-     "a volume of the node's configuration is shared by all who ask for it"},
-    {&jobspec_volume, "AttachmentMode", "host",
-     "a volume of the node's configuration is a directory or a file, and mounted as that"},
+    {&jobspec_volume, "Sticky", "csi",
+     "a volume of a storage plugin is found by its id, wherever its allocs are"},
 };
 
 static void warn_idle(struct warnings *warnings, const struct jobspec_schema *schema,

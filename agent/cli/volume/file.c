@@ -3,7 +3,7 @@
  *
  * They are of HCL's first version, in which more may stand on one line than in a job file.  What is
  * in one and means nothing is refused by its name.  Follows nomad v2.0.5 command/volume_register.go
- * and volume_register_csi.go.
+ * and volume_{register,create}_{csi,host}.go.
  */
 #include "agent/cli/volume/volume.h"
 
@@ -48,6 +48,8 @@ bool volume_bytes(const char *text, int64_t *ret_bytes)
 struct reading {
     char *error; /* HCL_ERROR_SIZE bytes; "": nothing is wrong yet */
     const char *file;
+    const struct argument *arguments; /* of a volume of its type */
+    size_t arguments_count;
     json_t *to;
 };
 
@@ -228,10 +230,64 @@ static json_t *request_from(struct reading *reading, const char *name, json_t *v
     return to;
 }
 
-static const struct {
+/* One condition on the node, written in one of the ways that a job's may be. */
+static json_t *constraints_from(struct reading *reading, const char *name, json_t *value)
+{
+    static const char *const operands[] = {"version", "semver", "regexp", "set_contains"};
+    json_t *blocks = blocks_of(value), *list = json_array(), *block, *item;
+    const char *key;
+    size_t i;
+
+    if (blocks == NULL)
+        complain(reading, name, "must be a block");
+    json_array_foreach(blocks, i, block)
+    {
+        json_t *to = json_pack("{s:s, s:s, s:s}", "LTarget", "", "RTarget", "", "Operand", "=");
+        json_object_foreach(block, key, item)
+        {
+            bool is_operand = false;
+
+            for (size_t o = 0; o < COUNT_OF(operands); o++)
+                is_operand = is_operand || text_equal(key, operands[o]);
+            if (is_operand)
+                keep(to, "Operand", json_string(key));
+            if (is_operand || text_equal(key, "value"))
+                keep(to, "RTarget", text_from(reading, key, item));
+            else if (text_equal(key, "attribute"))
+                keep(to, "LTarget", text_from(reading, key, item));
+            else if (text_equal(key, "operator"))
+                keep(to, "Operand", text_from(reading, key, item));
+            else
+                complain(reading, key, "is no argument of constraint");
+        }
+        check(json_array_append_new(list, to) == 0);
+    }
+    json_decref(blocks);
+    return list;
+}
+
+struct argument {
     const char *name, *to;
     json_t *(*from)(struct reading *reading, const char *name, json_t *value);
-} arguments[] = {
+};
+
+static const struct argument host_arguments[] = {
+    {"id", "ID", text_from},
+    {"name", "Name", text_from},
+    {"namespace", "Namespace", text_from},
+    {"plugin_id", "PluginID", text_from},
+    {"node_id", "NodeID", text_from},
+    {"node_pool", "NodePool", text_from},
+    {"host_path", "HostPath", text_from},
+    {"capacity", "CapacityBytes", bytes_from},
+    {"capacity_min", "RequestedCapacityMinBytes", bytes_from},
+    {"capacity_max", "RequestedCapacityMaxBytes", bytes_from},
+    {"capability", "RequestedCapabilities", capabilities_from},
+    {"constraint", "Constraints", constraints_from},
+    {"parameters", "Parameters", map_from},
+};
+
+static const struct argument csi_arguments[] = {
     {"id", "ID", text_from},
     {"name", "Name", text_from},
     {"namespace", "Namespace", text_from},
@@ -251,12 +307,12 @@ static const struct {
 
 static void complain_of_unknown(struct reading *reading, const char *name)
 {
-    const char *names[COUNT_OF(arguments)], *closest;
+    const char *names[COUNT_OF(csi_arguments) + COUNT_OF(host_arguments)], *closest;
     char what[ERR_TEXT_SIZE];
 
-    for (size_t i = 0; i < COUNT_OF(arguments); i++)
-        names[i] = arguments[i].name;
-    closest = hcl_closest(name, names, COUNT_OF(names));
+    for (size_t i = 0; i < reading->arguments_count; i++)
+        names[i] = reading->arguments[i].name;
+    closest = hcl_closest(name, names, reading->arguments_count);
     if (text_equal(name, "access_mode") || text_equal(name, "attachment_mode"))
         (void)text_copy(what, sizeof(what), "is said in a capability block");
     else if (closest != NULL)
@@ -269,15 +325,13 @@ static void complain_of_unknown(struct reading *reading, const char *name)
 
 static void read_argument(struct reading *reading, const char *name, json_t *value)
 {
-    if (text_equal(name, "type")) {
-        if (!text_equal(json_string_value(value), "csi"))
-            complain(reading, name,
-                     "must be \"csi\": there are no other volumes that are registered");
+    if (text_equal(name, "type"))
         return;
-    }
-    for (size_t i = 0; i < COUNT_OF(arguments); i++) {
-        if (text_equal(arguments[i].name, name)) {
-            keep(reading->to, arguments[i].to, arguments[i].from(reading, name, value));
+    for (size_t i = 0; i < reading->arguments_count; i++) {
+        const struct argument *argument = &reading->arguments[i];
+
+        if (text_equal(argument->name, name)) {
+            keep(reading->to, argument->to, argument->from(reading, name, value));
             return;
         }
     }
@@ -322,7 +376,24 @@ static int parse_json(const char *name, const char *text, size_t length, json_t 
     return ERR_INVALID;
 }
 
-int volume_read(const char *name, const char *text, size_t length, json_t **ret_volume, char *error)
+/* False: it is said what is wrong with the type. */
+static bool choose_type(struct reading *reading, const json_t *body, bool *ret_is_host)
+{
+    const json_t *type = json_object_get(body, "type");
+    const char *text = json_string_value(type);
+
+    *ret_is_host = text != NULL && text_equal(text, "host");
+    reading->arguments = *ret_is_host ? host_arguments : csi_arguments;
+    reading->arguments_count = *ret_is_host ? COUNT_OF(host_arguments) : COUNT_OF(csi_arguments);
+    if (type == NULL)
+        complain(reading, "type", "is missing: write type = \"csi\" or type = \"host\"");
+    else if (!*ret_is_host && (text == NULL || !text_equal(text, "csi")))
+        complain(reading, "type", "must be \"csi\" or \"host\"");
+    return reading->error[0] == '\0';
+}
+
+int volume_read(const char *name, const char *text, size_t length, json_t **ret_volume,
+                bool *ret_is_host, char *error)
 {
     struct reading reading = {.error = error, .file = name};
     json_t *body = NULL, *value;
@@ -334,9 +405,8 @@ int volume_read(const char *name, const char *text, size_t length, json_t **ret_
     if (code != 0)
         return code;
     reading.to = json_object();
-    if (json_object_get(body, "type") == NULL)
-        complain(&reading, "type", "is missing: write type = \"csi\"");
-    json_object_foreach(body, key, value) read_argument(&reading, key, value);
+    if (choose_type(&reading, body, ret_is_host))
+        json_object_foreach(body, key, value) read_argument(&reading, key, value);
     json_decref(body);
     if (error[0] == '\0') {
         *ret_volume = reading.to;
@@ -347,6 +417,36 @@ int volume_read(const char *name, const char *text, size_t length, json_t **ret_
 }
 
 /* --- examples --- */
+
+const char volume_example_host_hcl[] =
+    "# A volume of this machine, which tasks find by its name.\n"
+    "type      = \"host\"\n"
+    "name      = \"data\"\n"
+    "namespace = \"default\"\n"
+    "\n"
+    "# Who makes it: \"mkdir\" makes a directory; others are programs in the directory\n"
+    "# host_volume_plugin_dir of the agent.\n"
+    "plugin_id = \"mkdir\"\n"
+    "\n"
+    "# How large it is to be, for plugins that can tell.\n"
+    "# capacity_min = \"1GiB\"\n"
+    "# capacity_max = \"10GiB\"\n"
+    "\n"
+    "# As what jobs may ask for it, in any number: single-node-reader-only,\n"
+    "# single-node-writer, single-node-single-writer or single-node-multi-writer.\n"
+    "capability {\n"
+    "  access_mode     = \"single-node-writer\"\n"
+    "  attachment_mode = \"file-system\"\n"
+    "}\n"
+    "\n"
+    "# What the plugin is told beside that; mkdir knows mode, uid and gid.\n"
+    "parameters {\n"
+    "  mode = \"0700\"\n"
+    "}\n"
+    "\n"
+    "# To register one that is there, instead of a plugin_id:\n"
+    "# node_id   = \"...\"\n"
+    "# host_path = \"/srv/data\"\n";
 
 const char volume_example_hcl[] =
     "# A volume of a storage plugin.  Jobs ask for it by its id:\n"

@@ -1,5 +1,5 @@
 /*
- * cairn volume: volumes of storage plugins.
+ * cairn volume: volumes of storage plugins, and of the host (host.c).
  *
  * Files are read here, not by the agent, so that mistakes are shown with the file's own lines.  The
  * words are those of nomad v2.0.5 command/volume_*.go.
@@ -70,7 +70,7 @@ static int find_volume(struct cli *cli, const char *prefix, json_t **ret_volume)
 /* --- status --- */
 
 static const struct cli_flag status_flags[] = {
-    {"type", FLAG_TEXT, "csi", "there are no others"},
+    {"type", FLAG_TEXT, "TYPE", "only those of type csi, or host"},
     {"short", FLAG_SWITCH, NULL, "without capabilities and allocs"},
     {"verbose", FLAG_SWITCH, NULL, "whole ids; with the list, what plugins themselves know"},
     {NULL, FLAG_SWITCH, NULL, NULL},
@@ -223,10 +223,27 @@ static int show_all(struct cli *cli)
 
 static int run_status(struct cli *cli)
 {
-    if (!text_equal(cli_text(cli, "type", "csi"), "csi"))
-        return cli_fail(CLI_USAGE, "there are volumes of type csi; those of the node's "
-                                   "configuration are shown by `cairn node status -self -verbose`");
-    return cli_argument(cli, 0) == NULL ? show_all(cli) : show_one(cli);
+    const char *type = cli_text(cli, "type", ""), *prefix = cli_argument(cli, 0);
+    json_t *entry = NULL;
+    int status = 0;
+
+    if (type[0] != '\0' && !text_equal(type, "csi") && !text_equal(type, "host"))
+        return cli_fail(CLI_USAGE, "there are volumes of type csi and of type host");
+    bool host = !text_equal(type, "csi"), csi = !text_equal(type, "host");
+    if (prefix != NULL && host)
+        status = volume_find_host(cli, prefix, &entry);
+    if (entry != NULL) {
+        status = volume_show_host(cli, entry);
+        json_decref(entry);
+        return status;
+    }
+    if (prefix != NULL && status == 0)
+        return csi ? show_one(cli)
+                   : cli_fail(CLI_FAILED, "no host volume has a name or id that begins with \"%s\"",
+                              prefix);
+    if (status == 0 && host && !(cli->json && csi))
+        status = volume_list_host(cli);
+    return status == 0 && csi ? show_all(cli) : status;
 }
 
 const struct cli_verb cli_volume_status = {
@@ -234,8 +251,12 @@ const struct cli_verb cli_volume_status = {
     .name = "status",
     .arguments = "[ID]",
     .max = 1,
-    .summary = "List volumes of storage plugins, or show one and who has it",
-    .help = "    $ cairn volume status\n"
+    .summary = "List volumes, or show one and who has it",
+    .help = "Those of the node's configuration are shown by `cairn node status -self -verbose`.\n"
+            "With -json and without -type the list is that of type csi.\n"
+            "\n"
+            "    $ cairn volume status\n"
+            "    $ cairn volume status -type host\n"
             "    $ cairn volume status database",
     .flags = status_flags,
     .run = run_status,
@@ -245,6 +266,7 @@ const struct cli_verb cli_volume_status = {
 
 static const struct cli_flag init_flags[] = {
     {"json", FLAG_SWITCH, NULL, "write JSON"},
+    {"type", FLAG_TEXT, "TYPE", "of a volume of type csi, the default, or host"},
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
@@ -253,6 +275,14 @@ static int run_init(struct cli *cli)
     bool json = cli_switch(cli, "json");
     const char *name = cli_argument(cli, 0),
                *text = json ? volume_example_json : volume_example_hcl;
+    const char *type = cli_text(cli, "type", "csi");
+
+    if (!text_equal(type, "csi") && !text_equal(type, "host"))
+        return cli_fail(CLI_USAGE, "there are volumes of type csi and of type host");
+    if (text_equal(type, "host") && json)
+        return cli_fail(CLI_USAGE, "the example of a host volume is HCL");
+    if (text_equal(type, "host"))
+        text = volume_example_host_hcl;
 
     if (name == NULL)
         name = json ? "volume.json" : "volume.hcl";
@@ -277,6 +307,7 @@ const struct cli_verb cli_volume_init = {
     .is_local = true,
     .summary = "Write an example of a volume's file",
     .help = "    $ cairn volume init\n"
+            "    $ cairn volume init -type host data.hcl\n"
             "    $ cairn volume init -json disk.json",
     .flags = init_flags,
     .run = run_init,
@@ -284,7 +315,7 @@ const struct cli_verb cli_volume_init = {
 
 /* --- register, create --- */
 
-static int read_volume(const struct cli *cli, json_t **ret_volume)
+static int read_volume(const struct cli *cli, json_t **ret_volume, bool *ret_is_host)
 {
     char *error = malloc(HCL_ERROR_SIZE), *text;
     const char *name;
@@ -293,7 +324,7 @@ static int read_volume(const struct cli *cli, json_t **ret_volume)
     check(error != NULL);
     int status = cli_read_input(cli, 0, &name, &text, &length);
     if (status == 0) {
-        if (volume_read(name, text, length, ret_volume, error) != 0)
+        if (volume_read(name, text, length, ret_volume, ret_is_host, error) != 0)
             status = cli_fail(CLI_FAILED, "%s", error);
         explicit_bzero(text, length); /* of secrets there are no more copies than need be */
         free(text);
@@ -306,12 +337,18 @@ static int send_volume(struct cli *cli, bool creates)
 {
     char path[CLI_URL_SIZE];
     json_t *volume, *answer;
-    int status = read_volume(cli, &volume);
+    bool is_host;
+    int status = read_volume(cli, &volume, &is_host);
 
     if (status != 0)
         return status;
     if (cli_value(volume, "Namespace")[0] == '\0')
         check(json_object_set_new(volume, "Namespace", json_string(cli->namespace)) == 0);
+    if (is_host) {
+        status = volume_send_host(cli, volume, creates);
+        json_decref(volume);
+        return status;
+    }
     json_t *body = json_pack("{s:[O]}", "Volumes", volume);
     check(body != NULL);
     const char *id = cli_value(volume, "ID");
@@ -349,9 +386,10 @@ const struct cli_verb cli_volume_register = {
     .arguments = "FILE",
     .min = 1,
     .max = 1,
-    .summary = "Make a volume that a storage plugin has known to jobs, or change it",
+    .summary = "Make a volume known to jobs that is there already, or change it",
     .help = "The file names the volume as its storage does (external_id).  Its secrets are kept\n"
-            "where no command shows them.  Registering it again changes what may be changed.\n"
+            "where no command shows them.  Registering it again changes what may be changed.  A\n"
+            "volume of type host is named by the path that it has (host_path).\n"
             "\n"
             "    $ cairn volume register volume.hcl",
     .run = run_register,
@@ -368,7 +406,7 @@ const struct cli_verb cli_volume_create = {
     .arguments = "FILE",
     .min = 1,
     .max = 1,
-    .summary = "Have a storage plugin make a volume, and register it",
+    .summary = "Have a plugin make a volume, and register it",
     .help = "If it is not known what came of that, the plugin is asked again until it is; `cairn\n"
             "volume status` shows the state.  Creating a volume that is there changes it: with a\n"
             "larger capacity_min it grows.\n"
@@ -426,7 +464,8 @@ const struct cli_verb cli_volume_deregister = {
     .run = run_deregister,
 };
 
-static const struct cli_flag secret_flags[] = {
+static const struct cli_flag delete_flags[] = {
+    {"type", FLAG_TEXT, "TYPE", "of the volume: csi, the default, or host"},
     {"secret", FLAG_TEXT, "KEY=VALUE", "for the plugin, over those of the volume; repeatable"},
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
@@ -453,6 +492,12 @@ static int add_secrets(struct cli *cli)
 static int run_delete(struct cli *cli)
 {
     char id[CLI_URL_SIZE];
+    const char *type = cli_text(cli, "type", "csi");
+
+    if (text_equal(type, "host"))
+        return volume_delete_host(cli, cli_argument(cli, 0));
+    if (!text_equal(type, "csi"))
+        return cli_fail(CLI_USAGE, "there are volumes of type csi and of type host");
     int status = add_secrets(cli);
 
     if (status == 0)
@@ -468,9 +513,10 @@ const struct cli_verb cli_volume_delete = {
     .arguments = "ID",
     .min = 1,
     .max = 1,
-    .summary = "Have a storage plugin delete a volume, with all that is on it",
-    .help = "    $ cairn volume delete database",
-    .flags = secret_flags,
+    .summary = "Have its plugin delete a volume, with all that is on it",
+    .help = "    $ cairn volume delete database\n"
+            "    $ cairn volume delete -type host data",
+    .flags = delete_flags,
     .run = run_delete,
 };
 

@@ -4,15 +4,26 @@
 
 #include "agent/cli/cli.h"
 
-/* The volume of TEXT, a file of that NAME, HCL or JSON, as the API takes it: a new reference.
- * ERROR has room for HCL_ERROR_SIZE and says what is wrong with it. */
+/* The volume of TEXT, a file of that NAME, HCL or JSON, as the API takes it, and whether it is one
+ * of the host: a new reference.  ERROR has room for HCL_ERROR_SIZE and says what is wrong with it.
+ */
 int volume_read(const char *name, const char *text, size_t length, json_t **ret_volume,
-                char *error);
+                bool *ret_is_host, char *error);
 
 /* Bytes of "10GiB", "20G", "4096": false if it is none. */
 bool volume_bytes(const char *text, int64_t *ret_bytes);
 
 /* What `volume init` writes. */
-extern const char volume_example_hcl[], volume_example_json[];
+extern const char volume_example_hcl[], volume_example_json[], volume_example_host_hcl[];
+
+/* --- those of the host (host.c) --- */
+
+/* The one whose name or id begins with PREFIX, as a list has it: a new reference; CLI_OK and NULL:
+ * there is none. */
+int volume_find_host(struct cli *cli, const char *prefix, json_t **ret_volume);
+int volume_show_host(struct cli *cli, const json_t *entry);
+int volume_list_host(struct cli *cli);
+int volume_send_host(struct cli *cli, json_t *volume, bool creates);
+int volume_delete_host(struct cli *cli, const char *prefix);
 
 #endif

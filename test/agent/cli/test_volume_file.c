@@ -15,7 +15,9 @@ static json_t *read_file(const char *text)
     static char error[HCL_ERROR_SIZE];
     json_t *volume;
 
-    if (volume_read("v.hcl", text, strlen(text), &volume, error) != 0)
+    bool is_host;
+
+    if (volume_read("v.hcl", text, strlen(text), &volume, &is_host, error) != 0)
         fail_msg("%s", error);
     return volume;
 }
@@ -102,7 +104,9 @@ static void test_what_means_nothing_is_refused_by_its_name(void **state)
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         json_t *volume = NULL;
 
-        if (volume_read("v.hcl", wrong[i].text, strlen(wrong[i].text), &volume, error) == 0 ||
+        bool is_host;
+
+        if (volume_read("v.hcl", wrong[i].text, strlen(wrong[i].text), &volume, &is_host, error) == 0 ||
             strstr(error, wrong[i].told) == NULL)
             fail_msg("%zu: %s", i, error);
     }

@@ -1,0 +1,27 @@
+/* Host volumes: what the control plane asks of their plugins, and where tasks find them. */
+#ifndef CAIRN_AGENT_PERFORM_HOSTED_H
+#define CAIRN_AGENT_PERFORM_HOSTED_H
+
+#include "agent/parts.h"
+#include "agent/perform/volumes.h"
+
+/* A control_call for host volumes, and whether there is a PLUGIN; CTX is the struct parts. */
+void hosted_ask_plugin(void *ctx, const char *plugin, enum csi_call call, const json_t *request,
+                       control_answer_cb *cb, void *cb_ctx);
+bool hosted_has_plugin(void *ctx, const char *plugin);
+
+/* Adds the host volumes that ALLOC asks for, but not those of the node's configuration alone. */
+void hosted_find_mounted(const struct parts *parts, const struct alloc_spec *alloc,
+                         struct volumes_mounted *mounted);
+
+/* True if it is about to be known where a volume of ALLOC is: then EFFECT, whose machine's record
+ * is read again, is performed once more when it is, and not before. */
+bool hosted_holds(struct parts *parts, const struct effect *effect, const struct alloc_spec *alloc);
+
+/* A host volume is somewhere else, or known not to be (alone_config.hosted_changed). */
+void hosted_changed(void *ctx);
+
+/* Nobody who waits is told any more. */
+void hosted_forget(struct parts *parts);
+
+#endif
