@@ -415,8 +415,8 @@ enum registration_step {
  * ANSWERED: the plugin has said so. */
 bool policy_is_settled(const struct csi_outcome *outcome, bool answered);
 
-/* What becomes of a volume in STATE when CALL has ended like that.  One that is READY stays so: what
- * its plugin was asked to make of it comes about, or is forgotten. */
+/* What becomes of a volume in STATE when CALL has ended like that.  One that is READY stays so:
+ * what its plugin was asked to make of it comes about, or is forgotten. */
 enum registration_step policy_registration(enum registration_state state, enum csi_call call,
                                            const struct csi_outcome *outcome, bool answered);
 

@@ -138,9 +138,43 @@ static void test_answers_settle_what_becomes_of_a_volume(void **state)
     }
 }
 
+/* A plugin that answers what nobody can use has made something all the same. */
+static void test_lie_about_what_was_made_is_deleted(void **state)
+{
+    const struct csi_outcome lies = {.verdict = CSI_LIES};
+
+    (void)state;
+    assert_int_equal(policy_registration(REGISTRATION_CREATING, CSI_CREATE_VOLUME, &lies, true),
+                     REGISTRATION_CALLS_NEXT);
+}
+
+static void test_ready_volume_asked_for_again_stays_or_is_forgotten(void **state)
+{
+    static const struct {
+        struct csi_outcome outcome;
+        bool answered;
+        enum registration_step step;
+    } cases[] = {
+        {{.verdict = CSI_DONE}, true, REGISTRATION_BECOMES_READY},
+        {{.verdict = CSI_REFUSED}, true, REGISTRATION_IS_FORGOTTEN},
+        {{.verdict = CSI_LIES}, true, REGISTRATION_IS_FORGOTTEN},
+        {{.verdict = CSI_REFUSED, .may_run = true}, true, REGISTRATION_CALLS_AGAIN},
+        {{.verdict = CSI_REPEAT, .may_run = true}, false, REGISTRATION_CALLS_AGAIN},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        if (policy_registration(REGISTRATION_READY, CSI_CREATE_VOLUME, &cases[i].outcome,
+                                cases[i].answered) != cases[i].step)
+            fail_msg("case %zu", i);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lie_about_what_was_made_is_deleted),
+        cmocka_unit_test(test_ready_volume_asked_for_again_stays_or_is_forgotten),
         cmocka_unit_test(test_claims_stand_beside_each_other_as_their_modes_say),
         cmocka_unit_test(test_claim_is_of_a_kind_that_the_volume_is_registered_for),
         cmocka_unit_test(test_answers_settle_what_becomes_of_a_volume),
