@@ -8,7 +8,6 @@ job "a" {
     volume "data" {
       type   = "host"
       source = "data"
-      sticky = true
     }
     service {
       name = "web"
