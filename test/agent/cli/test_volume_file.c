@@ -14,7 +14,6 @@ static json_t *read_file(const char *text)
 {
     static char error[HCL_ERROR_SIZE];
     json_t *volume;
-
     bool is_host;
 
     if (volume_read("v.hcl", text, strlen(text), &volume, &is_host, error) != 0)
@@ -78,6 +77,7 @@ static void test_examples_are_read(void **state)
     (void)state;
     json_decref(read_file(volume_example_hcl));
     json_decref(read_file(volume_example_json));
+    json_decref(read_file(volume_example_host_hcl));
 }
 
 static void test_what_means_nothing_is_refused_by_its_name(void **state)
@@ -86,7 +86,8 @@ static void test_what_means_nothing_is_refused_by_its_name(void **state)
         const char *text, *told;
     } wrong[] = {
         {"id = \"a\"", "type is missing"},
-        {"type = \"host\"", "must be \"csi\""},
+        {"type = \"nfs\"", "must be \"csi\" or \"host\""},
+        {"type = \"host\"\nsecrets {\n  k = \"v\"\n}", "secrets"},
         {"type = \"csi\"\npluginid = \"p\"", "did you mean plugin_id?"},
         {"type = \"csi\"\naccess_mode = \"x\"", "is said in a capability block"},
         {"type = \"csi\"\ncapacity_min = \"much\"", "capacity_min must be a number of bytes"},
@@ -103,10 +104,10 @@ static void test_what_means_nothing_is_refused_by_its_name(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         json_t *volume = NULL;
-
         bool is_host;
 
-        if (volume_read("v.hcl", wrong[i].text, strlen(wrong[i].text), &volume, &is_host, error) == 0 ||
+        if (volume_read("v.hcl", wrong[i].text, strlen(wrong[i].text), &volume, &is_host, error) ==
+                0 ||
             strstr(error, wrong[i].told) == NULL)
             fail_msg("%zu: %s", i, error);
     }
