@@ -187,17 +187,14 @@ static void put_one(struct api_request *request, hosted_request *ask)
 {
     json_t *body = api_body(request, false);
     const json_t *volume = json_object_get(body, "Volume");
-    const char *namespace = json_string_value(json_object_get(volume, "Namespace"));
 
     if (body == NULL)
         return;
-    if (namespace == NULL || namespace[0] == '\0')
-    namespace = request->namespace;
+    const char *in = storage_hosted_namespace(volume, request->namespace);
     if (!json_is_object(volume))
         api_refuse(request, 400, "missing volume definition");
-    else if (api_must(request, namespace, request->route->need.any_of))
-        ask(request->api->parts->host_volumes, request->namespace, volume, answered,
-            defer(request, make_volume));
+    else if (api_must(request, in, request->route->need.any_of))
+        ask(request->api->parts->host_volumes, in, volume, answered, defer(request, make_volume));
     json_decref(body);
 }
 

@@ -27,12 +27,9 @@ static const struct registered *of_public(const struct storage_volume *volume)
 
 const struct storage_volume *storage_find_hosted(const struct storage *storage, const char *name)
 {
-    for (const struct registered *volume = storage->volumes; volume != NULL;
-         volume = volume->hh.next) {
-        if (text_equal(registry_text(volume->json, "Name"), name))
-            return &volume->public;
-    }
-    return NULL;
+    const struct registered *volume = registry_named(storage, name);
+
+    return volume == NULL ? NULL : &volume->public;
 }
 
 bool storage_hosted_is_here(const struct storage_volume *volume)
@@ -90,7 +87,8 @@ static void learn(struct operation *operation, const json_t *answer)
 
     if (change != NULL)
         check(json_object_update(operation->volume, change) == 0);
-    (void)json_object_del(operation->volume, "cairnChange"); /* missing is fine */
+    (void)json_object_del(operation->volume, "cairnChange");  /* missing is fine */
+    (void)json_object_del(operation->volume, "cairnFailure"); /* likewise */
     check(json_object_update(operation->volume, (json_t *)(uintptr_t)answer) == 0);
 }
 
@@ -471,6 +469,7 @@ static void resume(struct lane_task *task)
 }
 
 const struct storage_kind hosted_kind = {.prefix = "host-volume",
+                                         .has_names = true,
                                          .fault = hosted_fault,
                                          .enter = enter,
                                          .is_open = is_open,

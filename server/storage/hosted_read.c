@@ -90,6 +90,8 @@ static void read_capabilities(struct reading *reading)
     json_t *kept = json_array();
     size_t i;
 
+    if (list != NULL && !json_is_array(list))
+        complain(reading, "capabilities are no list of them");
     if (json_array_size(list) > REGISTRY_TERMS_MAX)
         complain(reading, "more than %d capability blocks", REGISTRY_TERMS_MAX);
     json_array_foreach(list, i, item)
@@ -149,9 +151,16 @@ static void read_parameters(struct reading *reading)
         keep(reading, "Parameters", value == NULL ? json_object() : json_deep_copy(value));
 }
 
+const char *storage_hosted_namespace(const json_t *request, const char *namespace)
+{
+    const char *own = registry_text(request, "Namespace");
+
+    return own[0] == '\0' ? namespace : own;
+}
+
 static void read_names(struct reading *reading, const char *namespace)
 {
-    const char *own = registry_text(reading->request, "Namespace");
+    const char *in = storage_hosted_namespace(reading->request, namespace);
     const char *id = read_text(reading, "ID", UUID_TEXT_SIZE);
     const char *name = read_text(reading, "Name", SPEC_NAME_SIZE);
     const char *fault = name[0] == '\0' ? NULL : spec_volume_id_fault(name);
@@ -162,9 +171,10 @@ static void read_names(struct reading *reading, const char *namespace)
         complain(reading, "missing name");
     if (fault != NULL)
         complain(reading, "the name %s", fault);
-    keep(reading, "Namespace", json_string(own[0] == '\0' ? namespace : own));
-    if (spec_namespace_fault(own[0] == '\0' ? namespace : own) != NULL)
+    if (spec_namespace_fault(in) != NULL)
         complain(reading, "the namespace is none");
+    else
+        keep(reading, "Namespace", json_string(in));
 }
 
 static void read_path(struct reading *reading)

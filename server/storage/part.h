@@ -23,6 +23,7 @@ struct registered;
 struct lane_task;
 struct storage_kind {
     const char *prefix; /* of their keys: "<prefix>/<namespace>/<id>" */
+    bool has_names;     /* no two of them are called the same */
     /* Why what is stored as JSON (may be NULL) under KEY cannot be believed, NULL: it can. */
     const char *(*fault)(const char *key, const json_t *json);
     /* By what of VOLUME one thing after the other is done to it. */
@@ -35,6 +36,7 @@ struct storage {
     struct storage_config config;
     const struct storage_kind *kind;
     struct registered *volumes;
+    struct registered *by_name; /* those whose kind has names */
     bool volumes_unsorted;
     struct change_of_volume *volume_changes; /* that the next commit decides */
     uint64_t provision_at_ms;                /* when a plugin is asked again, 0: never */
@@ -51,13 +53,14 @@ struct registered {
     char key[JOURNAL_KEY_SIZE]; /* "volume/<namespace>/<id>" */
     struct storage_volume public;
     char namespace[SPEC_NAMESPACE_SIZE], id[REGISTRY_ID_SIZE];
+    char *name; /* owned; NULL: it is found by none */
     json_t *json;
     uint64_t retry_at_ms;   /* node time at which its plugin is asked again, 0: nothing is open */
     uint32_t failures;      /* in a row, of this incarnation */
     bool resumes;           /* that is under way */
     bool is_here, is_asked; /* of a host volume, since this daemon began: its plugin has said so,
                                and has been asked */
-    UT_hash_handle hh;
+    UT_hash_handle hh, by_name;
 };
 
 int registry_load(struct storage *storage, struct err *err);
@@ -66,6 +69,9 @@ void registry_free(struct storage *storage);
 /* NULL: there is none. */
 struct registered *registry_find(const struct storage *storage, const char *namespace,
                                  const char *id);
+
+/* The same, of a kind that has names. */
+const struct registered *registry_named(const struct storage *storage, const char *name);
 
 /* What of VOLUME is secret: {"Secrets": {...}, "MountFlags": [...]}, each only if there are some; a
  * new reference, which is wiped.  NULL: it cannot be read. */

@@ -1,5 +1,5 @@
 /*
- * Volumes of storage plugins: as they are stored, and found.
+ * Volumes of storage plugins, and of the host: as they are stored, and found.
  */
 #include "server/storage/part.h"
 
@@ -36,9 +36,20 @@ static struct registered *add(struct storage *storage, const char *namespace, co
     return volume;
 }
 
+/* It keeps its name for life. */
+static void find_by(struct storage *storage, struct registered *volume, const char *name)
+{
+    volume->name = strdup(name);
+    check(volume->name != NULL);
+    HASH_ADD_KEYPTR(by_name, storage->by_name, volume->name, strlen(volume->name), volume);
+}
+
 static void drop(struct storage *storage, struct registered *volume)
 {
     HASH_DEL(storage->volumes, volume);
+    if (volume->name != NULL)
+        HASH_DELETE(by_name, storage->by_name, volume);
+    free(volume->name);
     json_decref(volume->json);
     free(volume);
 }
@@ -55,8 +66,10 @@ static enum registration_state state_of(const json_t *json)
 }
 
 /* JSON is moved. */
-static void set(struct registered *volume, json_t *json)
+static void set(struct storage *storage, struct registered *volume, json_t *json)
 {
+    if (storage->kind->has_names && volume->name == NULL)
+        find_by(storage, volume, registry_text(json, "Name"));
     json_decref(volume->json);
     volume->json = json;
     volume->public.json = json;
@@ -75,9 +88,11 @@ void registry_free(struct storage *storage)
 
 /* --- secrets --- */
 
-static bool secret_key(char key[JOURNAL_KEY_SIZE], const char *namespace, const char *id)
+static bool secret_key(const struct storage *storage, char key[JOURNAL_KEY_SIZE],
+                       const char *namespace, const char *id)
 {
-    return text_format(key, JOURNAL_KEY_SIZE, "secret/volume/%s/%s", namespace, id);
+    return text_format(key, JOURNAL_KEY_SIZE, "secret/%s/%s/%s", storage->kind->prefix, namespace,
+                       id);
 }
 
 json_t *registry_secret(const struct storage *storage, const struct registered *volume)
@@ -85,7 +100,7 @@ json_t *registry_secret(const struct storage *storage, const struct registered *
     char key[JOURNAL_KEY_SIZE], *text;
     size_t length;
 
-    if (!secret_key(key, volume->namespace, volume->id))
+    if (!secret_key(storage, key, volume->namespace, volume->id))
         return NULL;
     int code = life_read_spec(storage->config.life, key, &text, &length, NULL);
     if (code == ERR_GONE)
@@ -131,7 +146,7 @@ static void apply(struct change_of_volume *change)
     }
     if (volume == NULL)
         volume = add(storage, change->namespace, change->id);
-    set(volume, json_incref(change->json));
+    set(storage, volume, json_incref(change->json));
 }
 
 static void decided(void *ctx, int code, const struct err *err)
@@ -158,8 +173,8 @@ static void post(struct storage *storage, const struct change_of_volume *change,
     char *hidden = json_object_size(secret) == 0 ? NULL : json_dumps(secret, JSON_COMPACT);
 
     (void)text_format(key, sizeof(key), "%s/%s/%s", storage->kind->prefix, change->namespace,
-                      change->id);                              /* fits */
-    (void)secret_key(secret_at, change->namespace, change->id); /* as it was read */
+                      change->id);                                       /* fits */
+    (void)secret_key(storage, secret_at, change->namespace, change->id); /* as it was read */
     core_spec(core, key, text, text == NULL ? 0 : strlen(text));
     if (secret != NULL || text == NULL)
         core_spec(core, secret_at, hidden, hidden == NULL ? 0 : strlen(hidden));
@@ -226,7 +241,9 @@ static bool load_volume(void *ctx, const char *key, const void *bytes, size_t le
         json_decref(json);
         return true;
     }
-    set(add(loading->storage, registry_text(json, "Namespace"), registry_text(json, "ID")), json);
+    struct registered *volume =
+        add(loading->storage, registry_text(json, "Namespace"), registry_text(json, "ID"));
+    set(loading->storage, volume, json);
     return true;
 }
 
@@ -250,6 +267,14 @@ int registry_load(struct storage *storage, struct err *err)
 }
 
 /* --- looking --- */
+
+const struct registered *registry_named(const struct storage *storage, const char *name)
+{
+    const struct registered *volume;
+
+    HASH_FIND(by_name, storage->by_name, name, strlen(name), volume);
+    return volume;
+}
 
 const struct storage_volume *storage_find_volume(const struct storage *storage,
                                                  const char *namespace, const char *id)

@@ -170,8 +170,12 @@ struct storage *storage_new_hosted(const struct storage_config *config);
 /* That of the NAME; NULL: there is none. */
 const struct storage_volume *storage_find_hosted(const struct storage *storage, const char *name);
 
-/* Makes the volume of REQUEST (Nomad's HostVolume, borrowed), in NAMESPACE if it names none, or
- * changes the one whose ID it names.  The answer is its JSON. */
+/* Where the volume of REQUEST is to be, which may be anything: where it says, or in NAMESPACE if it
+ * says nothing.  Borrowed. */
+const char *storage_hosted_namespace(const json_t *request, const char *namespace);
+
+/* Makes the volume of REQUEST (Nomad's HostVolume, borrowed), where storage_hosted_namespace says,
+ * or changes the one whose ID it names.  The answer is its JSON. */
 void storage_create_hosted(struct storage *storage, const char *namespace, const json_t *request,
                            storage_volume_answer *answer, void *ctx);
 

@@ -70,6 +70,9 @@ struct small_life {
     bool holds_back;   /* who is told to end does not */
     control_call *controller;
     control_topology *topology;
+    control_call *host_plugin; /* called "own" */
+    unsigned hosted_changes;   /* how often the control plane told of any */
+    size_t specs_read;         /* of allocs, one by one */
     struct small_claiming claimings[SMALL_CLAIMINGS_MAX];
     size_t claimings_count;          /* ever; who is killed leaves some unanswered */
     struct plugin_identity identity; /* of every storage plugin */
@@ -218,6 +221,7 @@ static inline int small_spec_read(void *ctx, const char *key, char **ret_bytes, 
 {
     const struct stored_blob *stored = small_spec(ctx, key);
 
+    ((struct small_life *)ctx)->specs_read += text_starts_with(key, "alloc/");
     if (stored == NULL)
         return err_set(err, ERR_GONE, "no %s", key);
     *ret_bytes = malloc(stored->length + 1);
@@ -433,6 +437,17 @@ static inline bool small_has_driver(void *ctx, const char *driver)
     return small->lacks_driver == NULL || !text_equal(small->lacks_driver, driver);
 }
 
+static inline bool small_has_host_plugin(void *ctx, const char *plugin)
+{
+    (void)ctx;
+    return text_equal(plugin, "own");
+}
+
+static inline void small_hosted_changed(void *ctx)
+{
+    ((struct small_life *)ctx)->hosted_changes++;
+}
+
 /* The daemon begins with what the store holds; not turned yet. */
 static inline void small_begin(struct small_life *small)
 {
@@ -480,6 +495,9 @@ static inline void small_begin(struct small_life *small)
         .measure_disk = small_measure_disk,
         .controller = small->controller,
         .topology = small->topology,
+        .host_plugin = small->host_plugin,
+        .has_host_plugin = small_has_host_plugin,
+        .hosted_changed = small_hosted_changed,
         .plans =
             {
                 .kill_timeout_max_ms = 30000,

@@ -162,6 +162,48 @@ static void test_a_body_speaks_for_its_own_namespace(void **state)
     assert_non_null(alone_find(node->parts.alone, "default", "a"));
 }
 
+/* Neither of a host volume, whose body may name none; what is refused is not even made. */
+static void test_a_host_volume_is_where_its_body_says(void **state)
+{
+    static const struct {
+        const char *path, *body;
+        int status;
+    } asked[] = {
+        {"/v1/volume/host/create?namespace=default",
+         "{\"Volume\": {\"Name\": \"a\", \"Namespace\": \"other\"}}", 403},
+        {"/v1/volume/host/register?namespace=default",
+         "{\"Volume\": {\"Name\": \"a\", \"Namespace\": \"other\"}}", 403},
+        {"/v1/volume/host/create?namespace=other", "{\"Volume\": {\"Name\": \"a\"}}", 403},
+        {"/v1/volume/host/create?namespace=other",
+         "{\"Volume\": {\"Name\": \"a\", \"Namespace\": 7}}", 403},
+        {"/v1/volume/host/create?namespace=%ff", "{\"Volume\": {\"Name\": \"a\"}}", 400},
+        {"/v1/volume/host/create", "{\"Volume\": {\"Name\": \"a\"}}", 400},
+        {"/v1/volume/host/create?namespace=other",
+         "{\"Volume\": {\"Name\": \"a\", \"Namespace\": \"default\"}}", 400},
+        {"/v1/volume/host/create", "{\"Volume\": []}", 400},
+    };
+    struct whole_node *node = *state;
+    char header[128];
+    const char *const headers[] = {header, NULL};
+
+    token_of(node,
+             "namespace \"default\" { capabilities = [\"host-volume-create\", "
+             "\"host-volume-register\"] }",
+             header);
+    for (size_t i = 0; i < COUNT_OF(asked); i++) {
+        struct question question = {.method = "PUT",
+                                    .path = asked[i].path,
+                                    .body = asked[i].body,
+                                    .length = strlen(asked[i].body),
+                                    .headers = headers};
+        int status = talk(node, &question, NULL);
+
+        if (status != asked[i].status)
+            fail_msg("%s %s: %d", asked[i].path, asked[i].body, status);
+    }
+    assert_null(storage_find_hosted(node->parts.host_volumes, "a"));
+}
+
 static int open_node(void **state)
 {
     struct whole_node *node = malloc(sizeof(*node));
@@ -189,6 +231,7 @@ int main(void)
         NODE_TEST(test_a_wrong_token_opens_nothing_at_all),
         NODE_TEST(test_a_reader_changes_nothing),
         NODE_TEST(test_a_body_speaks_for_its_own_namespace),
+        NODE_TEST(test_a_host_volume_is_where_its_body_says),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

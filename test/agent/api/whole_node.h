@@ -212,6 +212,7 @@ static inline void whole_open(struct whole_node *node)
     };
     parts->alone = alone_new(&alone);
     parts->storage = alone_storage(parts->alone);
+    parts->host_volumes = alone_hosted(parts->alone);
     code = life_start(parts->life, &(struct life_start){.authority = true}, &err);
     check(code == 0);
     whole_turns(node);
