@@ -44,6 +44,7 @@ static int load(void *ctx, struct err *err)
     alone_count_room(ctx);
     ports_load(ctx);
     disks_load(ctx);
+    users_load(ctx);
     if (code == 0)
         code = alone_load_standing(alone, err);
     if (code == 0)
@@ -68,6 +69,7 @@ struct alone *alone_new(const struct alone_config *config)
     alone_begin_evaluations(alone);
     ports_begin(alone);
     disks_begin(alone);
+    users_begin(alone);
     alone->storage = storage_new(&(struct storage_config){.life = config->life,
                                                           .say = config->say,
                                                           .controller = config->controller,
@@ -140,6 +142,7 @@ void alone_free(struct alone *alone)
     alone_free_room(alone);
     ports_end(alone);
     disks_end(alone);
+    users_end(alone);
     acl_free(alone->acl);
     storage_free(alone->storage);
     storage_free(alone->hosted);

@@ -14,8 +14,9 @@
  * periodic.c of those that times.c says are launched at times; in scaling/ scaling.c changes
  * counts, of which kept.c keeps what was said;
  * collect.c forgets what is over; standing.c says whether allocs may be placed here at all, and
- * drain.c ends them where the node is to be empty.  Volumes of storage plugins are
- * server/storage's, and volumes_asked.c says whether an alloc may have one.
+ * drain.c ends them where the node is to be empty.  Volumes of storage plugins, and those of the
+ * host that plugins make, are server/storage's; volumes_asked.c says whether an alloc may have one,
+ * volumes_hosted.c the same of those of the host, and volumes_users.c who has one of these.
  */
 #ifndef CAIRN_SERVER_ALONE_PART_H
 #define CAIRN_SERVER_ALONE_PART_H
@@ -105,6 +106,7 @@ struct alone {
     struct core_set cores;      /* and which cores */
     struct ports *ports;        /* which of them has which port */
     struct disks *disks;        /* and who takes over whose disk */
+    struct users *users;        /* and who has which volume of the host */
     struct disk_use disk;       /* of the allocs, as it was measured last */
     uint64_t disk_wanted_mb;    /* by one that waits for it, 0: none does */
     bool disk_given_up;         /* it is full, and nothing is left to be collected */
@@ -310,6 +312,23 @@ struct hosted_place {
  * Nomad's words, a new reference; NULL: it is (volumes_hosted.c). */
 json_t *hosted_missing(const struct hosted_place *place, const json_t *json,
                        const struct spec_volume *volume);
+
+/* --- who has volumes of the host (volumes_users.c) --- */
+
+void users_begin(struct alone *alone);
+void users_end(struct alone *alone);
+
+/* What the allocs have that the journal holds, but for those that have ended. */
+void users_load(struct alone *alone);
+
+/* The alloc of SPEC, which is placed, has what it asks for; ALLOC has ended, or is not to be. */
+void users_keep(struct alone *alone, const struct alloc_spec *spec);
+void users_release(struct alone *alone, const char *alloc);
+
+/* Whoever has the volume NAME of NAMESPACE, as a list of ids: a new reference.  ONLY_WRITERS: that
+ * may write to it, and is not going. */
+json_t *users_of_volume(const struct alone *alone, const char *namespace, const char *name,
+                        bool only_writers);
 
 /* An alloc that is going and has what one more of GROUP cannot have before; or "". */
 void claims_awaited(const struct alone *alone, const char *namespace, const json_t *group,

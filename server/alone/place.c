@@ -49,6 +49,7 @@ static int make(struct alone *alone, struct job *job, const struct placing *plac
         posted_place(job, &id, placement->group, placement->index);
         alone_hold(alone, placement->alloc_id, &ask, &placement->cores);
         ports_keep(alone, placement, awaited, placing->ports);
+        users_keep(alone, spec);
         if (disk_from[0] != '\0')
             disks_keep(alone, placement->alloc_id, disk_from);
     }

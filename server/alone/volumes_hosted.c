@@ -1,8 +1,7 @@
 /*
  * Volumes of the host that allocs mount: of the node's configuration, or made since, which come
- * before those of the same name; and who has them.
+ * before those of the same name.
  *
- * Who has one is not counted: it is asked for seldom, and each alloc's specification says it.
  * Follows nomad v2.0.5 scheduler/feasible/feasible.go HostVolumeChecker.
  */
 #include "server/alone/part.h"
@@ -12,48 +11,9 @@
 
 #include <stdlib.h>
 
-/* --- who has one --- */
+/* --- who is about to have one --- */
 
-struct asking {
-    const struct alone *alone;
-    const char *namespace, *name;
-    bool only_writers;
-    json_t *users;
-};
-
-static bool is_of(const struct asking *asking, const struct spec_volume *volume)
-{
-    return volume->type == VOLUME_HOST && text_equal(volume->source, asking->name) &&
-           !(asking->only_writers && volume->read_only);
-}
-
-static void note(struct asking *asking, const char *alloc)
-{
-    check(json_array_append_new(asking->users, json_string(alloc)) == 0);
-}
-
-static bool look_at_alloc(void *ctx, const struct machine_id *id, const struct machine *record)
-{
-    struct asking *asking = ctx;
-    const struct alloc *alloc = alloc_of(record);
-    bool going = alloc->stop_wanted || posted_to_end(asking->alone, id->text);
-
-    /* Whoever only waits for its end is made to wait by the order of allocs, not here. */
-    if (alloc->ended_unix_ns != 0 || (asking->only_writers && going) ||
-        !text_equal(alloc->assign.namespace, asking->namespace))
-        return true;
-    struct alloc_spec *spec = alone_read_spec(asking->alone, id->text);
-    for (size_t i = 0; spec != NULL && i < spec->volumes_count; i++) {
-        if (is_of(asking, &spec->volumes[i])) {
-            note(asking, id->text);
-            break;
-        }
-    }
-    alloc_spec_free(spec);
-    return true;
-}
-
-static bool group_has(const struct asking *asking, const json_t *group, uint32_t index)
+static bool group_writes(const json_t *group, uint32_t index, const char *name)
 {
     struct spec_volume volumes[SPEC_VOLUMES_MAX];
     char sources[SPEC_VOLUMES_MAX][SPEC_SOURCE_SIZE];
@@ -61,33 +21,15 @@ static bool group_has(const struct asking *asking, const json_t *group, uint32_t
 
     (void)jobspec_volumes(group, index, volumes, sources, &count); /* of a job that was checked */
     for (size_t i = 0; i < count; i++) {
-        if (is_of(asking, &volumes[i]))
+        if (volumes[i].type == VOLUME_HOST && text_equal(volumes[i].source, name) &&
+            !volumes[i].read_only)
             return true;
     }
     return false;
 }
 
-/* What the next commit places. */
-static void look_at_posted(struct asking *asking, const struct job *job,
-                           const struct posted *posted)
-{
-    const json_t *group = NULL, *groups = json_object_get(job->json, "TaskGroups"), *one;
-    size_t g;
-
-    json_array_foreach(groups, g, one)
-    {
-        const char *name = json_string_value(json_object_get(one, "Name"));
-        if (name != NULL && text_equal(name, posted->group))
-            group = one;
-    }
-    if (posted->stops || group == NULL || !text_equal(job->namespace, asking->namespace))
-        return;
-    if (group_has(asking, group, posted->index))
-        note(asking, posted->id.text);
-}
-
-/* Those of the same evaluation, which have no ids yet. */
-static bool is_chosen(const struct asking *asking, const struct hosted_place *place)
+/* Those of the same evaluation that come before the one at PLACE have no ids yet. */
+static bool is_chosen(const struct hosted_place *place, const char *name)
 {
     const json_t *groups = json_object_get(place->gathering->job->json, "TaskGroups");
 
@@ -95,31 +37,11 @@ static bool is_chosen(const struct asking *asking, const struct hosted_place *pl
         const struct reconcile_group *group = &place->places->groups[g];
 
         for (uint32_t i = 0; i < group->count && (g < place->group || i < place->index); i++) {
-            if (group->place[i] && group_has(asking, json_array_get(groups, g), i))
+            if (group->place[i] && group_writes(json_array_get(groups, g), i, name))
                 return true;
         }
     }
     return false;
-}
-
-static json_t *users_of(struct asking *asking)
-{
-    const struct alone *alone = asking->alone;
-
-    asking->users = json_array();
-    core_each(life_core(alone->config.life), MACHINE_ALLOC, look_at_alloc, asking);
-    for (const struct job *job = alone->jobs; job != NULL; job = job->hh.next) {
-        for (size_t i = 0; i < job->posted.count; i++)
-            look_at_posted(asking, job, &job->posted.items[i]);
-    }
-    return asking->users;
-}
-
-json_t *alone_hosted_users(void *ctx, const char *namespace, const char *name)
-{
-    struct asking asking = {.alone = ctx, .namespace = namespace, .name = name};
-
-    return users_of(&asking);
 }
 
 /* --- whether one is to be had --- */
@@ -170,12 +92,8 @@ static json_t *dynamic_missing(const struct hosted_place *place,
                             asked->source, access);
     if (!text_equal(access, "single-node-single-writer") || asked->read_only)
         return NULL;
-    struct asking asking = {.alone = place->alone,
-                            .namespace = volume->namespace,
-                            .name = asked->source,
-                            .only_writers = true};
-    json_t *users = users_of(&asking);
-    bool free_now = json_array_size(users) == 0 && !is_chosen(&asking, place);
+    json_t *users = users_of_volume(place->alone, volume->namespace, asked->source, true);
+    bool free_now = json_array_size(users) == 0 && !is_chosen(place, asked->source);
     json_decref(users);
     return free_now ? NULL
                     : json_sprintf("missing compatible host volumes: \"%s\" has its writer",

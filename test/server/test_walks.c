@@ -146,6 +146,17 @@ static void test_job_of_many_is_not_walked_for_each_of_them(void **state)
     assert_in_range(all, (PAUSES - 1) * once, PAUSES * once); /* and it is not forgotten */
 }
 
+static void test_who_has_a_volume_is_not_looked_for_among_all(void **state)
+{
+    struct small_life *small = *state;
+
+    begin_idle(small, 8);
+    visits = reads = 0;
+    json_decref(alone_hosted_users(small->alone, "default", "data"));
+    assert_int_equal(visits, 0);
+    assert_int_equal(reads, 0);
+}
+
 /* The counters see who walks: else the test above would prove nothing. */
 static void test_a_walk_over_all_is_seen(void **state)
 {
@@ -166,6 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_job_costs_the_same_beside_many),
         SMALL_TEST(test_job_of_many_is_not_walked_for_each_of_them),
+        SMALL_TEST(test_who_has_a_volume_is_not_looked_for_among_all),
         SMALL_TEST(test_a_walk_over_all_is_seen),
     };
 
