@@ -1,4 +1,9 @@
-/* Calls to plugins of host volumes: who is called when, and what comes back to the loop. */
+/*
+ * Calls to plugins of host volumes: who is called when, and what comes back to the loop.
+ *
+ * Programs may take long, or hang: one call of each at a time, and a few in all, so that the others
+ * and the pool go on.  What is inside waits for none of them.
+ */
 #include "hooks/hosted/part.h"
 
 #include "io/scope.h"
@@ -9,15 +14,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { CALLS_AT_ONCE = 2 }; /* the pool has other things to do */
+enum { PROGRAMS_AT_ONCE = 2 }; /* the pool has other things to do */
 
 struct hosted {
     struct hosted_config config;
-    struct call *calls; /* the first of them run, the others wait */
-    size_t running;
-    struct look *look; /* under way, or NULL */
+    struct call *calls;                      /* in the order in which they were asked for */
+    struct call *programs[PROGRAMS_AT_ONCE]; /* of those that run, or NULL */
+    struct look *look;                       /* under way, or NULL */
+    int cancel_fd;                           /* readable once it is over with */
 };
 
 void hosted_fail(struct hosted_result *result, int code, bool is_known, const char *format, ...)
@@ -39,6 +46,8 @@ struct hosted *hosted_new(const struct hosted_config *config)
 
     check(hosted != NULL);
     hosted->config = *config;
+    hosted->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    check(hosted->cancel_fd >= 0);
     return hosted;
 }
 
@@ -58,7 +67,7 @@ struct call {
     struct hosted_result result;
     hosted_done *done;
     void *ctx;
-    bool runs;
+    bool runs, is_program;
     struct call *next;
 };
 
@@ -80,6 +89,7 @@ static void call_free(struct call *call)
 
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         free((char *)(uintptr_t)texts[i]);
+    scope_close_fd(&call->request.cancel_fd);
     free(call);
 }
 
@@ -108,6 +118,14 @@ static void on_pool(struct io_work *work)
 
 static void begin_calls(struct hosted *hosted);
 
+static void leave_slot(struct hosted *hosted, const struct call *call)
+{
+    for (size_t i = 0; i < PROGRAMS_AT_ONCE; i++) {
+        if (hosted->programs[i] == call)
+            hosted->programs[i] = NULL;
+    }
+}
+
 static void on_done(struct io_work *work)
 {
     struct call *call = work->ctx;
@@ -118,7 +136,7 @@ static void on_done(struct io_work *work)
         while (*at != call)
             at = &(*at)->next;
         *at = call->next;
-        hosted->running--;
+        leave_slot(hosted, call);
         call->result.answer.path = call->result.path;
         call->result.answer.text = call->result.text;
         call->done(call->ctx, &call->result.answer);
@@ -127,14 +145,45 @@ static void on_done(struct io_work *work)
     call_free(call);
 }
 
+/* It may be asked longer than HOSTED is there. */
+static int own_cancel_fd(const struct hosted *hosted)
+{
+    int fd = fcntl(hosted->cancel_fd, F_DUPFD_CLOEXEC, 0);
+
+    check(fd >= 0);
+    return fd;
+}
+
+/* A free one for PROGRAM, NULL: one of its calls runs, or too many do. */
+static struct call **slot_for(struct hosted *hosted, const char *program)
+{
+    struct call **slot = NULL;
+
+    for (size_t i = 0; i < PROGRAMS_AT_ONCE; i++) {
+        const struct call *running = hosted->programs[i];
+
+        if (running != NULL && text_equal(running->request.ask.plugin, program))
+            return NULL;
+        if (running == NULL)
+            slot = &hosted->programs[i];
+    }
+    return slot;
+}
+
 static void begin_calls(struct hosted *hosted)
 {
-    for (struct call *call = hosted->calls; call != NULL && hosted->running < CALLS_AT_ONCE;
-         call = call->next) {
+    for (struct call *call = hosted->calls; call != NULL; call = call->next) {
+        struct call **slot = NULL;
+
         if (call->runs)
             continue;
+        if (call->is_program && (slot = slot_for(hosted, call->request.ask.plugin)) == NULL)
+            continue;
+        if (slot != NULL) {
+            *slot = call;
+            call->request.cancel_fd = own_cancel_fd(hosted);
+        }
         call->runs = true;
-        hosted->running++;
         io_work_submit(hosted->config.loop, &call->work, on_pool, on_done, call);
     }
 }
@@ -148,10 +197,12 @@ void hosted_call(struct hosted *hosted, const struct hosted_ask *ask, hosted_don
     call->done = done;
     call->ctx = ctx;
     call->result.answer.is_known = true;
+    call->is_program = ask->plugin[0] != '\0' && !text_equal(ask->plugin, "mkdir");
     call->request = (struct hosted_request){
         .plugin_dir = copy(hosted->config.plugin_dir),
         .volumes_dir = copy(hosted->config.volumes_dir),
         .node_id = copy(hosted->config.node_id),
+        .cancel_fd = -1,
         .ask = {.deletes = ask->deletes,
                 .plugin = copy(ask->plugin),
                 .id = copy(ask->id),
@@ -177,6 +228,7 @@ struct look {
     void *ctx;
     struct arena arena;
     struct spec_pairs versions;
+    int cancel_fd; /* owned */
     char directory[PATH_SIZE];
 };
 
@@ -187,7 +239,7 @@ static int look_at(void *ctx, const char *name, unsigned char type)
     char version[PLUGIN_NAME_SIZE];
 
     (void)type; /* links are followed */
-    if (!hosted_version(look->directory, name, version))
+    if (!hosted_version(look->directory, name, look->cancel_fd, version))
         return 0;
     found->items = arena_more(&look->arena, found->items, found->count, sizeof(*found->items));
     found->items[found->count++] =
@@ -213,6 +265,7 @@ static void tell_found(struct io_work *work)
         look->found(look->ctx, &look->versions);
     }
     arena_free(&look->arena);
+    scope_close_fd(&look->cancel_fd);
     free(look);
 }
 
@@ -223,6 +276,7 @@ void hosted_look(struct hosted *hosted, hosted_found *found, void *ctx)
     check(look != NULL);
     check(hosted->look == NULL); /* once is enough */
     (void)text_copy(look->directory, sizeof(look->directory), hosted->config.plugin_dir); /* fits */
+    look->cancel_fd = own_cancel_fd(hosted);
     look->hosted = hosted;
     look->found = found;
     look->ctx = ctx;
@@ -230,7 +284,7 @@ void hosted_look(struct hosted *hosted, hosted_found *found, void *ctx)
     io_work_submit(hosted->config.loop, &look->work, look_for, tell_found, look);
 }
 
-/* What is on the pool cannot be called back: it ends, and is forgotten. */
+/* What is on the pool cannot be called back: it ends, soon, and is forgotten. */
 void hosted_free(struct hosted *hosted)
 {
     struct call *next;
@@ -245,5 +299,7 @@ void hosted_free(struct hosted *hosted)
         if (!call->runs)
             call_free(call);
     }
+    check(eventfd_write(hosted->cancel_fd, 1) == 0);
+    scope_close_fd(&hosted->cancel_fd);
     free(hosted);
 }

@@ -5,8 +5,8 @@
  * operator in one directory, called by Nomad's protocol: what is wanted is their argument and in
  * their environment, what came of it is JSON on their standard output.  All calls can be repeated.
  *
- * Each call runs on the pool, a few at once: what waits, waits here.  Follows nomad v2.0.5
- * client/hostvolumemanager/host_volume_plugin.go.
+ * Each call runs on the pool, of programs a few at once: what waits, waits here.  Follows nomad
+ * v2.0.5 client/hostvolumemanager/host_volume_plugin.go.
  */
 #ifndef CAIRN_HOOKS_HOSTED_HOSTED_H
 #define CAIRN_HOOKS_HOSTED_HOSTED_H
@@ -27,7 +27,7 @@ struct hosted_config { /* borrowed for the life of what is made */
 
 struct hosted *hosted_new(const struct hosted_config *config);
 
-/* Nobody is told any more of what is under way. */
+/* Nobody is told any more of what is under way; programs that run are ended. */
 void hosted_free(struct hosted *hosted);
 
 /* --- who is there --- */
@@ -47,7 +47,7 @@ extern const char hosted_mkdir_version[];
 /* --- volumes --- */
 
 struct hosted_ask {
-    bool deletes; /* else makes */
+    bool deletes;       /* else makes */
     const char *plugin; /* "", to make one: it is looked whether the path is there */
     const char *id, *name, *namespace;
     const char *path; /* as its plugin has called it */

@@ -10,6 +10,7 @@ enum { HOSTED_TEXT_SIZE = 512, HOSTED_PLUGINS_MAX = 64 };
 /* What is asked, with texts of its own. */
 struct hosted_request {
     const char *plugin_dir, *volumes_dir, *node_id;
+    int cancel_fd; /* readable: a program that runs is ended; owned, -1: it is none */
     struct hosted_ask ask;
 };
 
@@ -32,7 +33,9 @@ void hosted_program(const struct hosted_request *request, struct hosted_result *
 /* True if NAME can be that of a plugin, and there is such a program in DIRECTORY: its PATH. */
 bool hosted_find(const char *directory, const char *name, char path[PATH_SIZE]);
 
-/* The version that the program NAME tells, into TO; false: it is none of ours. */
-bool hosted_version(const char *directory, const char *name, char to[PLUGIN_NAME_SIZE]);
+/* The version that the program NAME tells, into TO; false: it is none of ours, or CANCEL_FD is
+ * readable. */
+bool hosted_version(const char *directory, const char *name, int cancel_fd,
+                    char to[PLUGIN_NAME_SIZE]);
 
 #endif

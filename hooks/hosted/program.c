@@ -71,7 +71,7 @@ static void tell(const struct hosted_request *request, const char *operation,
 }
 
 static int run(const char *program, const char *operation, struct environment *environment,
-               uint64_t limit_ms, struct plugin_answer *ret_answer, struct err *err)
+               int cancel_fd, uint64_t limit_ms, struct plugin_answer *ret_answer, struct err *err)
 {
     char *const argv[] = {(char *)(uintptr_t)program, (char *)(uintptr_t)operation, NULL};
     const struct plugin_call call = {.program = program,
@@ -79,6 +79,7 @@ static int run(const char *program, const char *operation, struct environment *e
                                      .environment = environment->items,
                                      .input = "",
                                      .lock_fd = -1,
+                                     .cancel_fd = cancel_fd,
                                      .limit_ms = limit_ms};
 
     return plugin_run(&call, ret_answer, err);
@@ -125,7 +126,7 @@ void hosted_program(const struct hosted_request *request, struct hosted_result *
         return;
     }
     tell(request, operation, &environment);
-    int code = run(program, operation, &environment, CALL_MS, &answer, &err);
+    int code = run(program, operation, &environment, request->cancel_fd, CALL_MS, &answer, &err);
     free_environment(&environment);
     if (code != 0) {
         hosted_fail(result, code, false, "plugin \"%s\": %s", request->ask.plugin, err.text);
@@ -140,7 +141,8 @@ void hosted_program(const struct hosted_request *request, struct hosted_result *
     plugin_close(&answer);
 }
 
-bool hosted_version(const char *directory, const char *name, char to[PLUGIN_NAME_SIZE])
+bool hosted_version(const char *directory, const char *name, int cancel_fd,
+                    char to[PLUGIN_NAME_SIZE])
 {
     struct environment environment = {0};
     struct plugin_answer answer;
@@ -151,7 +153,7 @@ bool hosted_version(const char *directory, const char *name, char to[PLUGIN_NAME
     if (!hosted_find(directory, name, program))
         return false;
     add(&environment, "DHV_OPERATION=fingerprint");
-    if (run(program, "fingerprint", &environment, LOOK_MS, &answer, &err) == 0) {
+    if (run(program, "fingerprint", &environment, cancel_fd, LOOK_MS, &answer, &err) == 0) {
         json_t *said = json_loads(answer.output, 0, NULL);
         const char *version = json_string_value(json_object_get(said, "version"));
 

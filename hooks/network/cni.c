@@ -217,6 +217,7 @@ static int start(const struct cni_call *call, const char *command, const char *t
         .environment = environment,
         .input = input,
         .lock_fd = call->lock_fd,
+        .cancel_fd = -1,
         .limit_ms = PLUGIN_LIMIT_MS,
     };
     int code =
@@ -349,6 +350,7 @@ static int filter(const char *program, const char *const *arguments, int lock_fd
         .environment = environment,
         .input = "",
         .lock_fd = lock_fd,
+        .cancel_fd = -1,
         .limit_ms = PLUGIN_LIMIT_MS,
     };
     int code = plugin_run(&call, &answer, err);

@@ -79,20 +79,31 @@ static bool drain(struct stream *stream)
     return true;
 }
 
-/* Until both streams have ended; ERR_TIMEOUT, ERR_LIMIT. */
-static int listen_to(struct stream streams[STREAMS], uint64_t until_ms)
+/* Until one of the POLLS is ready; ERR_TIMEOUT, ERR_CANCELED: that is the last of them. */
+static int wait_for(struct pollfd *polls, nfds_t count, uint64_t until_ms)
+{
+    int ready;
+
+    do {
+        uint64_t now_ms = loop_now_ms();
+        ready = poll(polls, count, now_ms >= until_ms ? 0 : (int)(until_ms - now_ms));
+    } while (ready < 0 && errno == EINTR);
+    if (ready <= 0)
+        return ERR_TIMEOUT;
+    return polls[count - 1].revents != 0 ? ERR_CANCELED : 0;
+}
+
+/* Until both streams have ended; ERR_TIMEOUT, ERR_CANCELED, ERR_LIMIT. */
+static int listen_to(struct stream streams[STREAMS], int cancel_fd, uint64_t until_ms)
 {
     while (streams[0].fd >= 0 || streams[1].fd >= 0) {
-        struct pollfd polls[STREAMS];
-        uint64_t now_ms = loop_now_ms();
+        struct pollfd polls[STREAMS + 1] = {[STREAMS] = {.fd = cancel_fd, .events = POLLIN}};
 
         for (int i = 0; i < STREAMS; i++)
             polls[i] = (struct pollfd){.fd = streams[i].fd, .events = POLLIN};
-        int ready = now_ms >= until_ms ? 0 : poll(polls, STREAMS, (int)(until_ms - now_ms));
-        if (ready < 0 && errno == EINTR)
-            continue;
-        if (ready <= 0)
-            return ERR_TIMEOUT;
+        int code = wait_for(polls, COUNT_OF(polls), until_ms);
+        if (code != 0)
+            return code;
         for (int i = 0; i < STREAMS; i++) {
             if (polls[i].revents != 0 && !drain(&streams[i]))
                 return ERR_LIMIT;
@@ -101,19 +112,16 @@ static int listen_to(struct stream streams[STREAMS], uint64_t until_ms)
     return 0;
 }
 
-/* Its end, for which a program that has closed its streams may need a moment; ERR_TIMEOUT. */
-static int wait_for(int pidfd, uint64_t until_ms, int *ret_status)
+/* Its end, for which a program that has closed its streams may need a moment; ERR_TIMEOUT,
+ * ERR_CANCELED. */
+static int await_end(int pidfd, int cancel_fd, uint64_t until_ms, int *ret_status)
 {
-    struct pollfd wait = {.fd = pidfd, .events = POLLIN};
+    struct pollfd polls[] = {{.fd = pidfd, .events = POLLIN}, {.fd = cancel_fd, .events = POLLIN}};
     siginfo_t info = {0};
-    int ready;
+    int code = wait_for(polls, COUNT_OF(polls), until_ms);
 
-    do {
-        uint64_t now_ms = loop_now_ms();
-        ready = poll(&wait, 1, now_ms >= until_ms ? 0 : (int)(until_ms - now_ms));
-    } while (ready < 0 && errno == EINTR);
-    if (ready <= 0)
-        return ERR_TIMEOUT;
+    if (code != 0)
+        return code;
     check(waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED) == 0); /* a child of ours, and ended */
     *ret_status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
     return 0;
@@ -167,6 +175,16 @@ static void tell_complaint(const struct stream *stream, char to[PLUGIN_COMPLAINT
     text_clean(to);
 }
 
+static int not_heard(int code, const struct plugin_call *call, struct err *err)
+{
+    if (code == ERR_LIMIT)
+        return err_set(err, code, "it says more than %d bytes", PLUGIN_OUTPUT_MAX);
+    if (code == ERR_CANCELED)
+        return err_set(err, code, "nobody waits for it any more");
+    return err_set(err, code, "it has not ended within %llu s",
+                   (unsigned long long)(call->limit_ms / 1000));
+}
+
 int plugin_run(const struct plugin_call *call, struct plugin_answer *ret_answer, struct err *err)
 {
     struct stream streams[STREAMS] = {
@@ -196,15 +214,12 @@ int plugin_run(const struct plugin_call *call, struct plugin_answer *ret_answer,
     (void)close(out[1]); /* the program's */
     (void)close(complaints[1]);
     if (code == 0) {
-        int heard = listen_to(streams, until_ms);
+        int heard = listen_to(streams, call->cancel_fd, until_ms);
 
-        heard = heard == 0 ? wait_for(pidfd, until_ms, &status) : heard;
+        heard = heard == 0 ? await_end(pidfd, call->cancel_fd, until_ms, &status) : heard;
         if (heard != 0) {
             end(pid, pidfd);
-            code = heard == ERR_LIMIT
-                       ? err_set(err, heard, "it says more than %d bytes", PLUGIN_OUTPUT_MAX)
-                       : err_set(err, heard, "it has not ended within %llu s",
-                                 (unsigned long long)(call->limit_ms / 1000));
+            code = not_heard(heard, call, err);
         }
     }
     for (int i = 0; i < STREAMS; i++)

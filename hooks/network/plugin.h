@@ -12,6 +12,7 @@ struct plugin_call {
     char *const *environment;
     const char *input; /* its standard input */
     int lock_fd;       /* which it holds open for as long as anything of it lives, -1: none */
+    int cancel_fd;     /* readable: it is ended; -1: nobody ends it */
     uint64_t limit_ms;
     bool together; /* its standard error goes where its output does */
 };
@@ -22,8 +23,8 @@ struct plugin_answer {
     char complaint[PLUGIN_COMPLAINT_MAX]; /* the begin of its standard error, one line */
 };
 
-/* 0 when it has ended by itself, whatever its status; RET_ANSWER is to be closed then.  ERR_TIMEOUT
- * and ERR_LIMIT: it was killed, with its session.  Blocks: for the pool. */
+/* 0 when it has ended by itself, whatever its status; RET_ANSWER is to be closed then. ERR_TIMEOUT,
+ * ERR_LIMIT and ERR_CANCELED: it was killed, with its session.  Blocks: for the pool. */
 int plugin_run(const struct plugin_call *call, struct plugin_answer *ret_answer, struct err *err);
 void plugin_close(struct plugin_answer *answer);
 

@@ -46,6 +46,7 @@ static const char *ask(struct arena *arena, const char *program)
         .environment = environment,
         .input = "",
         .lock_fd = -1,
+        .cancel_fd = -1,
         .limit_ms = PLUGIN_LIMIT_MS,
         .together = true,
     };
