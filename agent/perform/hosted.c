@@ -4,10 +4,12 @@
  *
  * Nothing is decided: what an answer means for a volume is up to who asked.  A task whose volume
  * has not been asked for again since the daemon began waits for that: its plugin may have to mount
- * it first.
+ * it first.  It waits as long as the table lets an effect take (fsm/task.h TASK_EFFECTS), and not
+ * beyond its row's TX_HOOK_ABORT.
  */
 #include "agent/perform/hosted.h"
 
+#include "agent/perform/calls.h"
 #include "agent/perform/perform.h"
 
 #include "hooks/hosted/hosted.h"
@@ -136,52 +138,160 @@ void hosted_find_mounted(const struct parts *parts, const struct alloc_spec *all
 
 /* --- waiting for them --- */
 
+/* An effect under way that waits.  Its record is found again when it goes on. */
 struct held {
+    struct parts *parts;
     struct effect effect;
-    struct held *next;
+    uint8_t phase, hook;
+    char namespace[SPEC_NAMESPACE_SIZE], volume[SPEC_SOURCE_SIZE]; /* that it waits for */
+    struct io_timer limit;
+    struct held *next, **link;
 };
+
+static void let_go(struct held *held)
+{
+    io_timer_stop(&held->limit);
+    *held->link = held->next;
+    if (held->next != NULL)
+        held->next->link = held->link;
+    free(held);
+}
+
+static void give_up(struct held *held, const struct err *err)
+{
+    struct parts *parts = held->parts;
+    struct effect effect = held->effect;
+    uint8_t hook = held->hook;
+
+    let_go(held);
+    perform_hook_failed(parts, &effect, hook, err);
+}
+
+static void on_limit(struct io_timer *timer)
+{
+    struct held *held = timer->ctx;
+    struct err err = {0};
+
+    (void)err_set(&err, ERR_TIMEOUT,
+                  "host volume \"%s\" is asked for again since the daemon began, and nobody knows "
+                  "after %u s whether it is here",
+                  held->volume, held->effect.timeout_ms / 1000);
+    err.recoverable = true;
+    give_up(held, &err);
+}
+
+/* A volume of ALLOC of which it is about to be known where it is, NULL: there is none. */
+static const struct spec_volume *settling(const struct parts *parts, const struct alloc_spec *alloc)
+{
+    for (size_t i = 0; i < alloc->volumes_count; i++) {
+        const struct storage_volume *volume = find(parts, alloc, &alloc->volumes[i]);
+
+        if (volume != NULL && storage_hosted_settles(volume))
+            return &alloc->volumes[i];
+    }
+    return NULL;
+}
+
+static void wait_for(struct held *held, const struct alloc_spec *alloc,
+                     const struct spec_volume *volume)
+{
+    (void)text_copy(held->namespace, sizeof(held->namespace), alloc->namespace); /* same size */
+    (void)text_copy(held->volume, sizeof(held->volume), volume->source);         /* likewise */
+}
 
 bool hosted_holds(struct parts *parts, const struct effect *effect, const struct alloc_spec *alloc)
 {
-    bool waits = false;
+    const struct spec_volume *volume = settling(parts, alloc);
 
-    for (size_t i = 0; i < alloc->volumes_count; i++) {
-        const struct storage_volume *volume = find(parts, alloc, &alloc->volumes[i]);
-        waits = waits || (volume != NULL && storage_hosted_settles(volume));
-    }
-    if (!waits)
+    if (volume == NULL)
         return false;
     struct held *held = calloc(1, sizeof(*held));
     check(held != NULL);
+    check(effect->timeout_ms != 0);
+    held->parts = parts;
     held->effect = *effect;
-    held->effect.record = NULL; /* it is read again */
+    held->effect.record = NULL;
     held->effect.request = NULL;
+    held->phase = task_of(effect->record)->phase;
+    held->hook = task_of(effect->record)->hook;
+    wait_for(held, alloc, volume);
     held->next = parts->held;
+    held->link = &parts->held;
+    if (held->next != NULL)
+        held->next->link = &held->next;
     parts->held = held;
+    io_timer_start(parts->loop, &held->limit, loop_now_ms() + effect->timeout_ms, on_limit, held);
     return true;
 }
 
-/* What still waits is held anew. */
+static void cancel(struct held *held)
+{
+    struct err err = {0};
+
+    (void)err_set(&err, ERR_CANCELED, "nobody waits for it any more");
+    give_up(held, &err);
+}
+
+void hosted_abort(struct parts *parts, const struct machine_id *id)
+{
+    struct held *held = parts->held;
+
+    while (held != NULL && !machine_id_equal(&held->effect.id, id))
+        held = held->next;
+    if (held != NULL)
+        cancel(held);
+}
+
+/* Specifications are looked at again only by those whose volume is known to be here or not. */
+static bool still_waits(struct held *held)
+{
+    struct parts *parts = held->parts;
+    const struct storage_volume *awaited = storage_find_hosted(parts->host_volumes, held->volume);
+    struct machine_id owner = machine_id_owner(&held->effect.id);
+    struct err err = {0};
+
+    if (awaited != NULL && text_equal(awaited->namespace, held->namespace) &&
+        storage_hosted_settles(awaited))
+        return true;
+    const struct alloc_spec *alloc = specs_find(parts->specs, owner.text, &err);
+    const struct spec_volume *volume = alloc == NULL ? NULL : settling(parts, alloc);
+    if (volume == NULL)
+        return false;
+    wait_for(held, alloc, volume);
+    return true;
+}
+
+/* Once more, if its machine is where it was. */
+static void go_on(struct held *held)
+{
+    const struct machine *record = core_find(held->parts->core, &held->effect.id);
+    struct parts *parts = held->parts;
+    struct effect effect = held->effect;
+
+    if (record == NULL || record->generation != effect.generation ||
+        task_of(record)->phase != held->phase || task_of(record)->hook != held->hook) {
+        cancel(held);
+        return;
+    }
+    let_go(held);
+    effect.record = record;
+    perform_effect(parts, &effect);
+}
+
 void hosted_changed(void *ctx)
 {
     struct parts *parts = ctx;
     struct held *held, *next = parts->held;
 
-    parts->held = NULL;
     while ((held = next) != NULL) {
         next = held->next;
-        held->effect.record = core_find(parts->core, &held->effect.id);
-        if (held->effect.record != NULL)
-            perform_effect(parts, &held->effect);
-        free(held);
+        if (!still_waits(held))
+            go_on(held);
     }
 }
 
 void hosted_forget(struct parts *parts)
 {
-    while (parts->held != NULL) {
-        struct held *held = parts->held;
-        parts->held = held->next;
-        free(held);
-    }
+    while (parts->held != NULL)
+        let_go(parts->held);
 }

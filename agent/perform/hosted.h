@@ -14,9 +14,12 @@ bool hosted_has_plugin(void *ctx, const char *plugin);
 void hosted_find_mounted(const struct parts *parts, const struct alloc_spec *alloc,
                          struct volumes_mounted *mounted);
 
-/* True if it is about to be known where a volume of ALLOC is: then EFFECT, whose machine's record
- * is read again, is performed once more when it is, and not before. */
+/* True if it is about to be known where a volume of ALLOC is: then EFFECT, a hook of a task, is
+ * performed once more when it is, and not before; it fails if that takes longer than it may. */
 bool hosted_holds(struct parts *parts, const struct effect *effect, const struct alloc_spec *alloc);
+
+/* Nobody waits any more for the hook of the task ID: if it is held, it fails. */
+void hosted_abort(struct parts *parts, const struct machine_id *id);
 
 /* A host volume is somewhere else, or known not to be (alone_config.hosted_changed). */
 void hosted_changed(void *ctx);

@@ -42,10 +42,11 @@ static void hook_answered(void *ctx, const struct hook_outcome *outcome)
     perform_call_free(call);
 }
 
-static void hook_refused(struct parts *parts, const struct effect *effect, uint8_t hook,
+void perform_hook_failed(struct parts *parts, const struct effect *effect, uint8_t hook,
                          const struct err *err)
 {
-    struct hook_outcome outcome = {.hook = hook, .code = err->code};
+    struct hook_outcome outcome = {
+        .hook = hook, .code = err->code, .recoverable = err->recoverable};
 
     (void)text_copy(outcome.text, sizeof(outcome.text), err->text); /* cut if too long */
     hook_answered(perform_call_new(parts, effect), &outcome);
@@ -74,7 +75,7 @@ static void alloc_hook(struct parts *parts, const struct effect *effect)
     const struct alloc_spec *spec = specs_find(parts->specs, effect->id.text, &err);
 
     if (spec == NULL && alloc->phase == PHASE_PRERUN) {
-        hook_refused(parts, effect, alloc->hook, &err);
+        perform_hook_failed(parts, effect, alloc->hook, &err);
         return;
     }
     /* Teardown needs the alloc's id only, and must not fail because its spec is lost (I-24). */
@@ -122,7 +123,7 @@ static void task_hook(struct parts *parts, const struct effect *effect)
     const struct task_spec *spec = task_spec_of(parts, &effect->id, &alloc, &err);
 
     if (spec == NULL && task->phase != PHASE_STOP && task->phase != PHASE_EXITED) {
-        hook_refused(parts, effect, task->hook, &err);
+        perform_hook_failed(parts, effect, task->hook, &err);
         return;
     }
     struct volumes_mounted mounted = {.count = 0};
@@ -149,6 +150,7 @@ static void task_hook_abort(struct parts *parts, const struct effect *effect)
 {
     struct machine_id owner = machine_id_owner(&effect->id);
 
+    hosted_abort(parts, &effect->id);
     hooks_abort(parts->hooks, owner.text, machine_id_name(&effect->id));
 }
 
