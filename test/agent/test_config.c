@@ -285,6 +285,26 @@ static void test_host_volumes_are_read_and_have_to_be_paths(void **state)
            "a.hcl:3:5:", "did you mean read_only?");
 }
 
+static void test_directories_of_host_volumes_are_below_data_dir_or_as_told(void **state)
+{
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+
+    (void)text_copy(config->data_dir, sizeof(config->data_dir), "/tmp/x"); /* fits */
+    assert_int_equal(config_finish(config, &fixture->scratch->err), 0);
+    assert_string_equal(config->host_plugin_dir, "/tmp/x/host_volume_plugins");
+    assert_string_equal(config->host_volumes_dir, "/tmp/x/host_volumes");
+    assert_int_equal(read_text(fixture, "a.hcl",
+                               "client {\n  host_volume_plugin_dir = \"/opt/plugins\"\n"
+                               "  host_volumes_dir = \"/srv/volumes\"\n}\n"),
+                     0);
+    assert_int_equal(config_finish(config, &fixture->scratch->err), 0);
+    assert_string_equal(config->host_plugin_dir, "/opt/plugins");
+    assert_string_equal(config->host_volumes_dir, "/srv/volumes");
+    refuse(fixture, "a.hcl", "client {\n  host_volume_dir = \"/srv\"\n}\n",
+           "a.hcl:2:3:", "did you mean host_volumes_dir?");
+}
+
 static void test_finish_wants_a_range_of_dynamic_ports(void **state)
 {
     struct fixture *fixture = *state;
@@ -669,6 +689,7 @@ int main(void)
         TEST(test_ports_and_networks_that_are_none_are_refused),
         TEST(test_ports_and_networks_are_read),
         TEST(test_host_volumes_are_read_and_have_to_be_paths),
+        TEST(test_directories_of_host_volumes_are_below_data_dir_or_as_told),
         TEST(test_storage_plugins_have_a_type_and_a_socket),
         TEST(test_finish_wants_a_range_of_dynamic_ports),
         TEST(test_hcl_and_json_say_the_same),
