@@ -18,10 +18,6 @@ struct perform_call {
 struct perform_call *perform_call_new(struct parts *parts, const struct effect *effect);
 void perform_call_free(struct perform_call *call);
 
-/* Answers EFFECT, the HOOK of a task or an alloc, that was not run (perform.c). */
-void perform_hook_failed(struct parts *parts, const struct effect *effect, uint8_t hook,
-                         const struct err *err);
-
 /* Answers: EVENT for the machine, on the lane of the effect; and frees it. */
 void perform_call_end(struct perform_call *call, uint8_t event, const void *payload);
 

@@ -9,9 +9,6 @@
  */
 #include "agent/perform/hosted.h"
 
-#include "agent/perform/calls.h"
-#include "agent/perform/perform.h"
-
 #include "hooks/hosted/hosted.h"
 
 #include <stdlib.h>
@@ -141,6 +138,7 @@ void hosted_find_mounted(const struct parts *parts, const struct alloc_spec *all
 /* An effect under way that waits.  Its record is found again when it goes on. */
 struct held {
     struct parts *parts;
+    const struct hosted_wait *wait;
     struct effect effect;
     uint8_t phase, hook;
     char namespace[SPEC_NAMESPACE_SIZE], volume[SPEC_SOURCE_SIZE]; /* that it waits for */
@@ -161,10 +159,11 @@ static void give_up(struct held *held, const struct err *err)
 {
     struct parts *parts = held->parts;
     struct effect effect = held->effect;
+    const struct hosted_wait *wait = held->wait;
     uint8_t hook = held->hook;
 
     let_go(held);
-    perform_hook_failed(parts, &effect, hook, err);
+    wait->failed(parts, &effect, hook, err);
 }
 
 static void on_limit(struct io_timer *timer)
@@ -199,7 +198,8 @@ static void wait_for(struct held *held, const struct alloc_spec *alloc,
     (void)text_copy(held->volume, sizeof(held->volume), volume->source);         /* likewise */
 }
 
-bool hosted_holds(struct parts *parts, const struct effect *effect, const struct alloc_spec *alloc)
+bool hosted_holds(struct parts *parts, const struct effect *effect, const struct alloc_spec *alloc,
+                  const struct hosted_wait *wait)
 {
     const struct spec_volume *volume = settling(parts, alloc);
 
@@ -209,6 +209,7 @@ bool hosted_holds(struct parts *parts, const struct effect *effect, const struct
     check(held != NULL);
     check(effect->timeout_ms != 0);
     held->parts = parts;
+    held->wait = wait;
     held->effect = *effect;
     held->effect.record = NULL;
     held->effect.request = NULL;
@@ -266,6 +267,7 @@ static void go_on(struct held *held)
 {
     const struct machine *record = core_find(held->parts->core, &held->effect.id);
     struct parts *parts = held->parts;
+    const struct hosted_wait *wait = held->wait;
     struct effect effect = held->effect;
 
     if (record == NULL || record->generation != effect.generation ||
@@ -275,7 +277,7 @@ static void go_on(struct held *held)
     }
     let_go(held);
     effect.record = record;
-    perform_effect(parts, &effect);
+    wait->again(parts, &effect);
 }
 
 void hosted_changed(void *ctx)

@@ -14,9 +14,18 @@ bool hosted_has_plugin(void *ctx, const char *plugin);
 void hosted_find_mounted(const struct parts *parts, const struct alloc_spec *alloc,
                          struct volumes_mounted *mounted);
 
-/* True if it is about to be known where a volume of ALLOC is: then EFFECT, a hook of a task, is
- * performed once more when it is, and not before; it fails if that takes longer than it may. */
-bool hosted_holds(struct parts *parts, const struct effect *effect, const struct alloc_spec *alloc);
+/* What becomes of a hook of a task that waits: it is run when there is nothing to wait for any
+ * more, or it has failed. */
+struct hosted_wait {
+    void (*again)(struct parts *parts, const struct effect *effect);
+    void (*failed)(struct parts *parts, const struct effect *effect, uint8_t hook,
+                   const struct err *err);
+};
+
+/* True if it is about to be known where a volume of ALLOC is: then EFFECT, a hook of a task, waits
+ * for that, but no longer than it may take.  WAIT is borrowed for ever. */
+bool hosted_holds(struct parts *parts, const struct effect *effect, const struct alloc_spec *alloc,
+                  const struct hosted_wait *wait);
 
 /* Nobody waits any more for the hook of the task ID: if it is held, it fails. */
 void hosted_abort(struct parts *parts, const struct machine_id *id);

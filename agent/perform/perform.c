@@ -42,7 +42,7 @@ static void hook_answered(void *ctx, const struct hook_outcome *outcome)
     perform_call_free(call);
 }
 
-void perform_hook_failed(struct parts *parts, const struct effect *effect, uint8_t hook,
+static void hook_refused(struct parts *parts, const struct effect *effect, uint8_t hook,
                          const struct err *err)
 {
     struct hook_outcome outcome = {
@@ -75,7 +75,7 @@ static void alloc_hook(struct parts *parts, const struct effect *effect)
     const struct alloc_spec *spec = specs_find(parts->specs, effect->id.text, &err);
 
     if (spec == NULL && alloc->phase == PHASE_PRERUN) {
-        perform_hook_failed(parts, effect, alloc->hook, &err);
+        hook_refused(parts, effect, alloc->hook, &err);
         return;
     }
     /* Teardown needs the alloc's id only, and must not fail because its spec is lost (I-24). */
@@ -114,6 +114,7 @@ static void check_network(struct parts *parts, const struct effect *effect)
 
 static void task_hook(struct parts *parts, const struct effect *effect)
 {
+    static const struct hosted_wait wait = {.again = task_hook, .failed = hook_refused};
     const struct task *task = task_of(effect->record);
     struct machine_id owner = machine_id_owner(&effect->id);
     struct task_spec nameless_task = {.name = machine_id_name(&effect->id)};
@@ -123,12 +124,12 @@ static void task_hook(struct parts *parts, const struct effect *effect)
     const struct task_spec *spec = task_spec_of(parts, &effect->id, &alloc, &err);
 
     if (spec == NULL && task->phase != PHASE_STOP && task->phase != PHASE_EXITED) {
-        perform_hook_failed(parts, effect, task->hook, &err);
+        hook_refused(parts, effect, task->hook, &err);
         return;
     }
     struct volumes_mounted mounted = {.count = 0};
     if (spec != NULL && task->hook == TASK_HOOK_VOLUMES && task->phase == PHASE_PRESTART) {
-        if (hosted_holds(parts, effect, alloc))
+        if (hosted_holds(parts, effect, alloc, &wait))
             return;
         volumes_find_mounted(parts, alloc, &mounted);
         hosted_find_mounted(parts, alloc, &mounted);

@@ -10,8 +10,6 @@
 #include "spec/arena.h"
 
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -26,19 +24,6 @@ struct hosted {
     struct look *look;                       /* under way, or NULL */
     int cancel_fd;                           /* readable once it is over with */
 };
-
-void hosted_fail(struct hosted_result *result, int code, bool is_known, const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    (void)vsnprintf(result->text, sizeof(result->text), format, arguments); /* cut is enough */
-    va_end(arguments);
-    text_whole(result->text);
-    text_clean(result->text);
-    result->answer.code = code;
-    result->answer.is_known = is_known;
-}
 
 struct hosted *hosted_new(const struct hosted_config *config)
 {

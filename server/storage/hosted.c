@@ -468,7 +468,7 @@ static void resume(struct lane_task *task)
         call_create(operation);
 }
 
-const struct storage_kind hosted_kind = {.prefix = "host-volume",
+const struct storage_kind hosted_kind = {.prefix = HOSTED_PREFIX,
                                          .has_names = true,
                                          .fault = hosted_fault,
                                          .enter = enter,

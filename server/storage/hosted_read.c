@@ -226,7 +226,7 @@ const char *hosted_fault(const char *key, const json_t *json)
 
     if (!json_is_object(json))
         return "not a volume";
-    if (!registry_is_stored_as(key, hosted_kind.prefix, json))
+    if (!registry_is_stored_as(key, HOSTED_PREFIX, json))
         return "not the volume that its key names, or neither ready nor being made or deleted";
     if (registry_text(json, "Name")[0] == '\0' ||
         strlen(registry_text(json, "Name")) >= SPEC_NAME_SIZE ||

@@ -113,7 +113,7 @@ static void not_stored(struct operation *operation)
     struct registered *volume = registry_find(storage, operation->namespace, operation->id);
 
     check(operation->err.code < 0);
-    if (volume != NULL && operation_is_open(volume))
+    if (volume != NULL && storage->kind->is_open(volume))
         retry_later(storage, volume);
     operation_finish(operation, NULL);
 }

@@ -102,16 +102,21 @@ extern const struct storage_kind hosted_kind;
  */
 int hosted_read(const json_t *request, const char *namespace, bool registers, json_t **ret_volume,
                 struct err *err);
+
+/* As registry_fault. */
+#define HOSTED_PREFIX "host-volume"
 const char *hosted_fault(const char *key, const json_t *json);
 
 /* --- what is read (registry_read.c) --- */
-
-extern const struct storage_kind registry_kind; /* of volumes of storage plugins */
 
 /* Of REQUEST what a volume has, in RET_VOLUME, and what of it is secret, in RET_SECRET: both owned
  * by the caller.  ERR_INVALID: all that is wrong with it. */
 int registry_read(const json_t *request, const char *namespace, json_t **ret_volume,
                   json_t **ret_secret, struct err *err);
+
+/* Why the volume stored as JSON (may be NULL) under KEY cannot be believed, NULL: it can. */
+#define REGISTRY_PREFIX "volume"
+const char *registry_fault(const char *key, const json_t *json);
 
 /* True if JSON is stored under KEY, which begins with PREFIX, as its names say, and says how far it
  * has come. */

@@ -407,7 +407,7 @@ bool registry_is_stored_as(const char *key, const char *prefix, const json_t *js
            text_equal(own_key, key) && is_state(registry_text(json, "cairnState"));
 }
 
-static const char *fault_of(const char *key, const json_t *json)
+const char *registry_fault(const char *key, const json_t *json)
 {
     static const char *const numbers[] = {
         "Capacity",    "RequestedCapacityMin", "CreateIndex", "RequestedCapacityMax",
@@ -415,7 +415,7 @@ static const char *fault_of(const char *key, const json_t *json)
 
     if (!json_is_object(json))
         return "not a volume";
-    if (!registry_is_stored_as(key, registry_kind.prefix, json))
+    if (!registry_is_stored_as(key, REGISTRY_PREFIX, json))
         return "not the volume that its key names, or neither ready nor being made or deleted";
     if (registry_text(json, "PluginID")[0] == '\0' ||
         strlen(registry_text(json, "PluginID")) >= PLUGIN_NAME_SIZE ||
@@ -434,19 +434,3 @@ static const char *fault_of(const char *key, const json_t *json)
         return "it is to have a size that is none";
     return NULL;
 }
-
-static bool is_open(const struct registered *volume)
-{
-    return volume->public.state != REGISTRATION_READY || registry_grows(volume->json);
-}
-
-static void enter(struct lane_task *task, const struct registered *volume)
-{
-    lane_enter(task, volume->namespace, volume->id);
-}
-
-const struct storage_kind registry_kind = {.prefix = "volume",
-                                           .fault = fault_of,
-                                           .enter = enter,
-                                           .is_open = is_open,
-                                           .resume = provision_resume};

@@ -1,7 +1,19 @@
 /* Volumes of storage plugins: how their room begins and ends. */
-#include "server/storage/part.h"
+#include "server/storage/operation.h"
 
 #include <stdlib.h>
+
+static void enter(struct lane_task *task, const struct registered *volume)
+{
+    lane_enter(task, volume->namespace, volume->id);
+}
+
+/* Volumes of storage plugins; those of the host are hosted_kind. */
+static const struct storage_kind registry_kind = {.prefix = REGISTRY_PREFIX,
+                                                  .fault = registry_fault,
+                                                  .enter = enter,
+                                                  .is_open = operation_is_open,
+                                                  .resume = provision_resume};
 
 static struct storage *new_of(const struct storage_config *config, const struct storage_kind *kind)
 {

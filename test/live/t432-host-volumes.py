@@ -10,7 +10,7 @@ import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from lib import (Node, Refused, milliseconds, raw_exec, restart_policy, service,  # noqa: E402
-                 tap, wait_for)
+                 start_ticks, tap, wait_for)
 
 # What it is told is written down beside it; a file in its own directory says how it fails.
 PLUGIN = r'''#!/bin/sh
@@ -19,7 +19,8 @@ mood=$(cat "$here/../mood" 2>/dev/null)
 printf '%s %s\n' "$1" "$DHV_VOLUME_NAME" >> "$here/../calls"
 env | sort > "$here/../env.$1"
 test "$1" = fingerprint && { echo '{"version": "1.2.3"}'; exit 0; }
-test "$mood" = hang && { echo $$ > "$here/../hangs"; sleep 600; }
+test "$mood" = hang && { echo $$ > "$here/../hangs"; exec sleep 600; }
+test "$mood" = much && exec yes
 test "$mood" = refuse && { echo '{"error": "no room left"}'; exit 3; }
 test "$mood" = nonsense-$1 && { mkdir -p "$DHV_VOLUMES_DIR/$DHV_VOLUME_ID"; echo made; exit 0; }
 case $1 in
@@ -80,6 +81,15 @@ class Hosted:
 
     def delete(self, volume):
         self.node.call('DELETE', '/v1/volume/host/' + volume['ID'])
+
+    def hanging(self):
+        """The process that hangs, None: there is none."""
+        try:
+            with open(os.path.join(self.dir, 'hangs')) as file:
+                pid = int(file.read())
+        except (FileNotFoundError, ValueError):
+            return None
+        return pid if start_ticks(pid) is not None else None
 
     def await_state(self, volume, state):
         wait_for('%s to be %s' % (volume['Name'], state),
@@ -286,13 +296,12 @@ def daemon_dies_while_a_plugin_works():
     hosted.mood('hang')
     asking = threading.Thread(target=lambda: ignore(hosted.create, 'slow', 'own'))
     asking.start()
-    wait_for('it to hang', lambda: os.path.exists(os.path.join(hosted.dir, 'hangs')))
+    pid = wait_for('it to hang', hosted.hanging)
     assert hosted.named()['slow']['State'] == 'pending'
     node.kill()
     asking.join()
     hosted.mood('')
-    with open(os.path.join(hosted.dir, 'hangs')) as file:
-        os.kill(int(file.read()), signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
     node.start()
     volume = hosted.named()['slow']
     hosted.await_state(volume, 'ready')
@@ -320,6 +329,89 @@ def daemon_dies_while_a_plugin_works():
     return None
 
 
+def plugin_that_talks_too_much_is_asked_again():
+    """One that never stops talking is ended, and asked again until it says what came of it."""
+    hosted = Hosted()
+    hosted.mood('much')
+    refused('it says more than 262144 bytes', hosted.create, 'disk', 'own')
+    volume = hosted.named()['disk']
+    assert hosted.get(volume)['State'] == 'pending', volume
+    assert 'more than 262144 bytes' in hosted.get(volume)['CairnFailure']
+    hosted.mood('')
+    hosted.await_state(volume, 'ready')
+    assert hosted.get(volume)['CairnFailure'] == ''
+    hosted.mood('nonsense-delete')  # what it says of a deletion is of no interest
+    hosted.delete(volume)
+    os.rmdir(os.path.join(hosted.volumes, volume['ID']))
+    hosted.finish()
+    return None
+
+
+def plugin_that_hangs_keeps_nothing_else():
+    """A plugin that hangs keeps only those waiting who start with its volume, until they are told
+    to end; other volumes and the daemon's own end go on at once."""
+    hosted = Hosted()
+    node = hosted.node
+    volume = hosted.create('disk', 'own')
+    os.chmod(volume['HostPath'], 0o777)
+    node.run_job(job('user', 'exec sleep 1000', 'disk'))
+    runs(node, 'user')
+    alloc = running(node, 'user')[0]['ID']
+    hosted.mood('hang')
+    hosted.crash()
+    pid = wait_for('it to hang', hosted.hanging)
+    runs(node, 'user')
+    node.put('/v1/client/allocation/%s/restart' % alloc, {})
+    wait_for('the start to wait', lambda: node.task('user', 'g', 't')['State'] == 'pending')
+    node.run_job(job('other', 'exec sleep 1000', 'quick'))
+    quick = hosted.create('quick')
+    runs(node, 'other')
+    stop(node, 'other')
+    hosted.delete(quick)
+    assert node.task('user', 'g', 't')['State'] == 'pending'
+    stop(node, 'user')
+    assert hosted.hanging() == pid and hosted.get(volume)['State'] == 'pending'
+    assert node.terminate() == 0
+    assert hosted.hanging() is None
+    hosted.mood('')
+    node.start()
+    hosted.await_state(volume, 'ready')
+    hosted.delete(volume)
+    hosted.finish()
+    return None
+
+
+def commands_do_what_the_api_does():
+    """A file describes one; commands make it, register it, show it and delete it."""
+    hosted = Hosted()
+    node, path = hosted.node, os.path.join(hosted.dir, 'data.hcl')
+    node.cli('volume', 'init', '-type', 'host', path)
+    made = node.cli('volume', 'create', path).stdout
+    assert made.startswith('Created host volume data with ID '), made
+    volume = hosted.named()['data']
+    shown = node.cli('volume', 'status', '-type', 'host', 'data').stdout
+    for words in (volume['ID'], 'mkdir', 'ready', hosted.get(volume)['HostPath'],
+                  'single-node-writer'):
+        assert words in shown, shown
+    assert volume['ID'][:8] in node.cli('volume', 'status').stdout
+    again = node.cli('volume', 'create', path, check=False)
+    assert again.returncode == 1 and 'volume name already exists on this node' in again.stdout
+    theirs = os.path.join(hosted.dir, 'theirs')
+    os.mkdir(theirs)
+    with open(path, 'w') as file:
+        file.write('type = "host"\nname = "theirs"\nnode_id = "%s"\nhost_path = "%s"\n'
+                   % (hosted.id(), theirs))
+    assert node.cli('volume', 'register', path).stdout.startswith('Registered host volume theirs')
+    for name in ('data', 'theirs'):
+        node.cli('volume', 'delete', '-type', 'host', name)
+    with open(path, 'w') as file:
+        file.write('type = "host"\nname = "odd"\nexternal_id = "1"\n')
+    wrong = node.cli('volume', 'create', path, check=False)
+    assert wrong.returncode != 0 and 'external_id' in wrong.stdout, wrong.stdout
+    hosted.finish()
+    return None
+
+
 def ignore(function, *args):
     try:
         function(*args)
@@ -334,4 +426,7 @@ sys.exit(tap([
     what_somebody_else_made_is_mounted_and_left,
     single_writer_is_one_and_who_waits_gets_it,
     daemon_dies_while_a_plugin_works,
+    plugin_that_talks_too_much_is_asked_again,
+    plugin_that_hangs_keeps_nothing_else,
+    commands_do_what_the_api_does,
 ]))

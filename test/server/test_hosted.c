@@ -222,7 +222,8 @@ static void test_what_is_wrong_is_told_by_name(void **state)
         {"{\"Name\": \"a\", \"RequestedCapabilities\": [{\"AttachmentMode\": \"file-system\", "
          "\"AccessMode\": \"multi-node-single-writer\"}]}",
          "invalid access mode: \"multi-node-single-writer\""},
-        {"{\"Name\": \"a\", \"RequestedCapabilities\": \"all\"}", "capabilities are no list of them"},
+        {"{\"Name\": \"a\", \"RequestedCapabilities\": \"all\"}",
+         "capabilities are no list of them"},
         {"{\"Name\": \"a\", \"Constraints\": {}}", "there may be 64 constraints"},
         {"{\"Name\": \"a\", \"Constraints\": [{\"Operand\": \"distinct_hosts\"}]}",
          "host volumes of the same name are always on distinct hosts"},
