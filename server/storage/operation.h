@@ -38,7 +38,8 @@ bool operation_refused(struct operation *operation, int code);
 
 /* --- storing: operation->volume, NULL: the volume is forgotten --- */
 
-/* The plugin of a volume of such is to be asked, or has been and nobody knows what came of it. */
+/* Of a volume of a storage plugin: that is to be asked, or has been and nobody knows what came of
+ * it. */
 bool operation_is_open(const struct registered *volume);
 
 /* When it was made and changed, in which STATE it is, and the error if there is one. */

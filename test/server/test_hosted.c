@@ -504,6 +504,24 @@ static void test_commit_that_fails_asks_no_plugin(void **state)
     small->commit_code = 0;
 }
 
+static void test_answer_that_cannot_be_stored_is_asked_for_again(void **state)
+{
+    struct small_life *small = *state;
+    struct heard heard;
+
+    create(small, wanted("data"), &heard);
+    small->commit_code = ERR_IO;
+    say_done(small, "/volumes/one", 4096);
+    assert_int_not_equal(heard.code, 0);
+    assert_string_equal(state_of(small, "data"), "pending");
+    small->commit_code = 0;
+    pause(small);
+    assert_int_equal(plugin.calls, 2);
+    assert_int_equal(plugin.call, CSI_CREATE_VOLUME);
+    say_done(small, "/volumes/one", 4096);
+    assert_string_equal(state_of(small, "data"), "ready");
+}
+
 /* A volume of a storage plugin may be called like the id of one of these. */
 static void test_deletion_takes_no_secret_of_another_kind(void **state)
 {
@@ -671,6 +689,7 @@ int main(void)
         TEST(test_deletion_goes_on_after_a_crash),
         TEST(test_deletion_that_is_refused_leaves_what_was),
         TEST(test_commit_that_fails_asks_no_plugin),
+        TEST(test_answer_that_cannot_be_stored_is_asked_for_again),
         TEST(test_deletion_takes_no_secret_of_another_kind),
         TEST(test_volume_in_use_is_neither_deleted_nor_changed),
         TEST(test_alloc_that_is_going_has_it_until_it_has_ended),

@@ -79,9 +79,17 @@ static void test_volumes_of_a_file_are_nomads(void **state)
     check_json(json_array_get(json_object_get(task, "VolumeMounts"), 0),
                "{\"Destination\":\"/var/lib/data\",\"PropagationMode\":\"private\","
                "\"ReadOnly\":false,\"SELinuxLabel\":\"\",\"Volume\":\"data\"}");
-    assert_non_null(strstr(warnings, "volume \"certs\": access_mode is kept"));
     assert_non_null(strstr(warnings, "selinux_label is kept"));
-    assert_null(strstr(warnings, "attachment_mode"));
+    assert_null(strstr(warnings, "access_mode")); /* a volume that a plugin makes has such */
+    assert_null(strstr(warnings, "sticky"));
+    free(warnings);
+    json_t *data = json_object_get(json_object_get(group, "Volumes"), "data");
+    assert_int_equal(json_object_set_new(data, "Type", json_string("csi")), 0);
+    assert_int_equal(json_object_set_new(data, "Sticky", json_true()), 0);
+    warnings = jobspec_warnings(job);
+    assert_non_null(strstr(warnings,
+                           "volume \"data\": sticky is kept and not acted on: a volume of "
+                           "a storage plugin is found by its id"));
     free(warnings);
     json_decref(job);
 }
