@@ -52,6 +52,7 @@ FINDERS = [
                [OUT + '/test/fsm/test_plugin'], [OUT + '/test/fsm/test_volumes'],
                [OUT + '/test/fsm/test_rollout'], [OUT + '/test/server/test_rollout'],
                [OUT + '/test/server/test_claims'], [OUT + '/test/server/test_provision'],
+               [OUT + '/test/server/test_hosted'], [OUT + '/test/hooks/test_hosted'],
                [OUT + '/test/server/test_wait'], [OUT + '/test/server/test_update'],
                [OUT + '/test/server/test_stop'], [OUT + '/test/server/test_drain'],
                [OUT + '/test/spec/test_fate'], [OUT + '/test/hooks/test_run'],
