@@ -480,8 +480,8 @@ static void close_parts(struct daemon *daemon)
         life_forget_callers(parts->life);
     disk_watch_free(parts->disk);
     controller_forget(parts);
-    hosted_forget(parts);
     hosted_free(parts->hosted);
+    hosted_forget(parts);
     alone_free(parts->alone);
     scripts_forget(parts);
     drivers_free(parts->drivers);

@@ -30,9 +30,10 @@ struct parts {
     struct drivers *drivers;
     struct hooks *hooks;
     struct csi_plugins *plugins;
-    struct volumes *volumes; /* of volumes.c */
-    struct hosted *hosted;   /* plugins of host volumes */
-    struct held *held;       /* effects that wait for one of those, of perform/hosted.c */
+    struct volumes *volumes;      /* of volumes.c */
+    struct hosted *hosted;        /* plugins of host volumes */
+    struct host_call *host_calls; /* to them, under way, of perform/hosted.c */
+    struct held *held;            /* effects that wait for one of those, of perform/hosted.c */
     struct alone *alone;
     struct storage *storage, *host_volumes; /* of alone */
     const struct control *control;          /* who answers for claims on volumes */

@@ -18,11 +18,21 @@
 
 /* One call, and its text. */
 struct host_call {
+    struct host_call *next, **link; /* all of them, PARTS->host_calls */
     control_answer_cb *cb;
     void *ctx;
     char *parameters;
     bool is_registered; /* how large it is was told by who has made it */
 };
+
+static void call_free(struct host_call *call)
+{
+    *call->link = call->next;
+    if (call->next != NULL)
+        call->next->link = call->link;
+    free(call->parameters);
+    free(call);
+}
 
 static const char *text_of(const json_t *request, const char *name)
 {
@@ -62,8 +72,7 @@ static void answered(void *ctx, const struct hosted_answer *answer)
         (void)err_set(&told.error, answer->code, "%s", answer->text);
     call->cb(call->ctx, &told);
     json_decref(body);
-    free(call->parameters);
-    free(call);
+    call_free(call);
 }
 
 void hosted_ask_plugin(void *ctx, const char *plugin, enum csi_call which, const json_t *request,
@@ -76,6 +85,11 @@ void hosted_ask_plugin(void *ctx, const char *plugin, enum csi_call which, const
 
     check(call != NULL);
     check(which == CSI_CREATE_VOLUME || which == CSI_DELETE_VOLUME);
+    call->next = parts->host_calls;
+    call->link = &parts->host_calls;
+    if (call->next != NULL)
+        call->next->link = &call->next;
+    parts->host_calls = call;
     call->is_registered = is_there;
     call->cb = cb;
     call->ctx = cb_ctx;
@@ -296,4 +310,6 @@ void hosted_forget(struct parts *parts)
 {
     while (parts->held != NULL)
         let_go(parts->held);
+    while (parts->host_calls != NULL)
+        call_free(parts->host_calls);
 }

@@ -33,7 +33,7 @@ void hosted_abort(struct parts *parts, const struct machine_id *id);
 /* A host volume is somewhere else, or known not to be (alone_config.hosted_changed). */
 void hosted_changed(void *ctx);
 
-/* Nobody who waits is told any more. */
+/* Nobody who waits is told any more, once the plugins are freed and do not answer. */
 void hosted_forget(struct parts *parts);
 
 #endif
