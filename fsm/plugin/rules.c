@@ -236,14 +236,14 @@ static bool is_ailing(const struct plugin *plugin)
                : plugin->machine.attempt == 1;
 }
 
-static void send_ailing(const struct machine_id *self, const struct plugin *plugin, fsm_send *send,
+static void send_ailing(const struct machine_id *self, struct plugin *plugin, fsm_send *send,
                         void *ctx)
 {
     char text[DESCRIPTION_SIZE];
 
-    check(!plugin->told_healthy); /* who was healthy is UNHEALTHY now */
     if (!plugin->define.supervised)
         return;
+    plugin->told_healthy = 0; /* it may have been healthy before its task was started again */
     (void)text_format(text, sizeof(text), "Error: %s", plugin->failure); /* cut is enough */
     tell_task(self, TE_NOTE, TASK_EVENT_PLUGIN_UNHEALTHY, text, send, ctx);
 }
