@@ -15,8 +15,8 @@
  * counts, of which kept.c keeps what was said;
  * collect.c forgets what is over; standing.c says whether allocs may be placed here at all, and
  * drain.c ends them where the node is to be empty.  Volumes of storage plugins, and those of the
- * host that plugins make, are server/storage's; volumes_asked.c says whether an alloc may have one,
- * volumes_hosted.c the same of those of the host, and volumes_users.c who has one of these.
+ * host that plugins make, are server/storage's; in volumes/ asked.c says whether an alloc may have
+ * one, hosted.c the same of those of the host, and users.c who has one of these.
  */
 #ifndef CAIRN_SERVER_ALONE_PART_H
 #define CAIRN_SERVER_ALONE_PART_H
@@ -273,7 +273,7 @@ bool job_is_purged(const struct job *job);
 /* What was over when the daemon died is looked at by the first tidying. */
 void alone_resume_tidy(struct alone *alone);
 
-/* --- volumes of storage plugins (volumes_asked.c) --- */
+/* --- volumes of storage plugins (volumes/asked.c) --- */
 
 struct gathering;
 
@@ -309,11 +309,11 @@ struct hosted_place {
 };
 
 /* Why VOLUME of the host, which the group has as JSON, is not to be had by the one at PLACE: in
- * Nomad's words, a new reference; NULL: it is (volumes_hosted.c). */
+ * Nomad's words, a new reference; NULL: it is (volumes/hosted.c). */
 json_t *hosted_missing(const struct hosted_place *place, const json_t *json,
                        const struct spec_volume *volume);
 
-/* --- who has volumes of the host (volumes_users.c) --- */
+/* --- who has volumes of the host (volumes/users.c) --- */
 
 void users_begin(struct alone *alone);
 void users_end(struct alone *alone);
