@@ -65,7 +65,9 @@ def a_crash_is_not_noticed_and_the_end_is_complete():
         return {pid: start_ticks(pid) for pid, line in node.payloads().items()
                 if line.startswith(('/bin/sh', 'sleep 2000'))}
 
-    before = wait_for('both', lambda: len(ours()) == 2 and ours())
+    wait_for('the program', lambda: 'sleep 2000' in node.payloads().values())
+    before = ours()
+    assert len(before) == 2, node.payloads()
     for _ in range(3):
         node.kill()
         node.start()
