@@ -7,6 +7,11 @@
  * read nothing is over at once.
  *
  * The kernel is listened to ten times a second at most, however much a task writes.
+ *
+ * What could not be rendered for a reason that may go away by itself, such as a full disk, is tried
+ * again after a pause that grows, for as long as the task runs (Nomad's pauses for what its
+ * templates read, nomad v2.0.5 client/config DefaultTemplateConfig).  The task is told once for
+ * each reason.
  */
 #include "hooks/render/render.h"
 
@@ -22,7 +27,7 @@
 #include <unistd.h>
 #include <uthash.h>
 
-enum { DEAF_MS = 100, NEWS_BYTES = 16 * 1024 };
+enum { DEAF_MS = 100, NEWS_BYTES = 16 * 1024, RETRY_MS = 250, RETRY_MS_MAX = 60000 };
 
 struct watch {
     struct watches *watches;
@@ -39,7 +44,9 @@ struct watch {
     } marks; /* of the last one */
     struct io_work work;
     struct err err;
-    struct io_timer settling, splaying;
+    struct io_timer settling, splaying, retrying;
+    uint32_t failures;              /* one behind the other that may be over the next time */
+    char failure[DESCRIPTION_SIZE]; /* what was told of the last of them */
     uint64_t settle_ms, settle_max_ms, first_ms; /* first_ms: of what settles, 0: nothing does */
     bool working;                                /* on the pool */
     bool changed;                                /* since it began to */
@@ -168,6 +175,7 @@ static void end_watch(struct watch *watch)
 {
     io_timer_stop(&watch->settling);
     io_timer_stop(&watch->splaying);
+    io_timer_stop(&watch->retrying);
     for (size_t i = 0; i < watch->marks.count; i++)
         remove_mark(watch, watch->marks.items[i].wd);
     watch->marks.count = 0;
@@ -223,7 +231,8 @@ static void tell(struct watch *watch, const struct results *results, const char 
 /* Nothing that it says can change any more while the daemon runs. */
 static void end_if_idle(struct watch *watch)
 {
-    if (watch->marks.count == 0 && watch->said.used == 0 && !watch->working && !watch->changed)
+    if (watch->marks.count == 0 && watch->said.used == 0 && !watch->working && !watch->changed &&
+        watch->failures == 0)
         end_watch(watch);
 }
 
@@ -322,6 +331,26 @@ static void forget_rendering(struct watch *watch)
     free_watch(watch);
 }
 
+static void on_retry(struct io_timer *timer);
+
+/* It is told why, unless it was just now; and what may be over by then is tried again. */
+static void fail(struct watch *watch)
+{
+    struct loop *loop = watch->watches->hooks->loop;
+    const struct results none = {0};
+    uint64_t now_ms = loop_now_ms();
+
+    if (!text_starts_with(watch->err.text, watch->failure) || watch->failures == 0)
+        tell(watch, &none, watch->err.text, watch->err.code);
+    watch->failures = watch->err.recoverable ? watch->failures + 1 : 0;
+    if (watch->failures == 0)
+        return;
+    (void)text_copy(watch->failure, sizeof(watch->failure), watch->err.text); /* cut is enough */
+    io_timer_start(loop, &watch->retrying,
+                   now_ms + policy_backoff_ms(RETRY_MS, RETRY_MS_MAX, watch->failures, now_ms),
+                   on_retry, watch);
+}
+
 static void on_rendered(struct io_work *work)
 {
     struct watch *watch = work->ctx;
@@ -334,10 +363,12 @@ static void on_rendered(struct io_work *work)
         return;
     }
     take_marks(watch);
-    if (watch->err.code != 0)
-        tell(watch, &none, watch->err.text, watch->err.code);
-    else
+    if (watch->err.code != 0) {
+        fail(watch);
+    } else {
+        watch->failures = 0;
         settle(watch);
+    }
     if (watch->again.blind)
         tell(watch, &none, "not all files that templates read can be watched", ERR_LIMIT);
     if (watch->changed)
@@ -350,6 +381,7 @@ static void render_now(struct watch *watch)
 {
     struct result result;
 
+    io_timer_stop(&watch->retrying);
     watch->working = true;
     watch->changed = false;
     watch->watches->pooled++;
@@ -380,6 +412,12 @@ static void on_settled(struct io_timer *timer)
         watch->changed = true;
     else
         render_now(watch);
+}
+
+/* It does not work: rendering stops the timer. */
+static void on_retry(struct io_timer *timer)
+{
+    render_now(timer->ctx);
 }
 
 static void render_later(struct watch *watch)

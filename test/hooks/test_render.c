@@ -384,6 +384,51 @@ static void test_renderer_that_fails_fails_what_it_renders(void **state)
     assert_true(fixture->outcome.recoverable);
 }
 
+/* How often FILE was written to. */
+static size_t lines_of(struct fixture *fixture, const char *name)
+{
+    char path[PATH_SIZE], *bytes;
+    size_t length, lines = 0;
+
+    assert_int_equal(path_join(path, fixture->scratch.path, name), 0);
+    if (file_read(path, 1024, &bytes, &length, NULL) != 0)
+        return 0;
+    for (const char *at = bytes; (at = strchr(at, '\n')) != NULL; at++)
+        lines++;
+    free(bytes);
+    return lines;
+}
+
+/* Told once, however often it is tried, until it is over without anybody's doing. */
+static void test_failure_that_may_be_over_is_tried_again(void **state)
+{
+    struct fixture *fixture = *state;
+    char script[3 * PATH_SIZE], real[PATH_SIZE], works[PATH_SIZE];
+
+    (void)text_copy(real, sizeof(real), fixture->parser); /* same size */
+    assert_int_equal(path_join(works, fixture->scratch.path, "works"), 0);
+    assert_int_equal(run_template(fixture, PHASE_PRESTART), 0);
+    assert_true(text_format(script, sizeof(script),
+                            "#!/bin/sh\n[ -e %s ] && exec %s templates\necho >> %s/tries\n", works,
+                            real, fixture->scratch.path));
+    replace_renderer(fixture, script);
+    start_hooks(fixture, NULL);
+    put(fixture, "b", "2");
+    assert_int_equal(run_template(fixture, PHASE_POSTSTART), 0);
+    await_telling(fixture, 1);
+    assert_int_equal(rendered.code, ERR_CORRUPT);
+    while (lines_of(fixture, "tries") < 3)
+        run_for_a_moment(fixture);
+    assert_int_equal(rendered.tellings, 1);
+    assert_says(fixture, "signal", "1");
+    assert_int_equal(file_write_durable(works, "", 0, 0644, &fixture->scratch.err), 0);
+    await_telling(fixture, 2);
+    assert_int_equal(rendered.code, 0);
+    assert_int_equal(rendered.signals, 1u << 9);
+    assert_says(fixture, "signal", "2");
+    assert_quiet(fixture, 2, "c");
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make, end)
 
 int main(void)
@@ -398,6 +443,7 @@ int main(void)
         TEST(test_start_and_end_of_the_task_end_its_watch),
         TEST(test_template_that_is_rendered_once_is_left),
         TEST(test_renderer_that_fails_fails_what_it_renders),
+        TEST(test_failure_that_may_be_over_is_tried_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

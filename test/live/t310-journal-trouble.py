@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """The journal cannot be written (I-18): payloads live, commands are refused, the node goes on when
 it can."""
+import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import uuid
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -282,6 +285,57 @@ def a_full_disk_dispatches_nothing_and_ends_no_session():
     finish(node)
 
 
+def a_full_disk_renders_and_fetches_nothing_by_half():
+    """What is there stays whole, what is not is told, and both are made good when there is room."""
+    node = SmallNode('client {\n  alloc_dir = "%s"\n}\n' % os.path.join(tempfile.gettempdir(), uuid.uuid4().hex))
+    with open(node.config) as config:
+        allocs = re.search('alloc_dir = "(.*)"', config.read()).group(1)
+    os.mkdir(allocs, 0o711)
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=8m,mode=0711', 'none', allocs], check=True)
+    given, ballast = os.path.join(node.dir, 'given'), os.path.join(allocs, 'ballast')
+    with open(given, 'wb') as out:
+        out.write(b'1' * 100000)
+    os.chmod(node.dir, 0o711)
+    artifact = [{'GetterSource': 'file://' + given, 'GetterMode': 'file', 'RelativeDest': 'local/given'}]
+    node.start()
+    node.run_job(job('kept', "trap 'echo told >> %s/told' HUP; while :; do sleep 1000 & wait; done" % node.dir,
+                     Artifacts=artifact, Templates=[{
+                         'EmbeddedTmpl': '{{ file "local/given" }}', 'DestPath': 'local/made',
+                         'ChangeMode': 'signal', 'ChangeSignal': 'SIGHUP', 'Splay': 0}]))
+    wait_for('the task', lambda: running(node, 'kept'))
+    local = os.path.join(allocs, node.allocs('kept')[0]['ID'], 't/local')
+
+    def made():
+        with open(os.path.join(local, 'made'), 'rb') as file:
+            return file.read()
+    assert made() == b'1' * 100000
+    with open(ballast, 'wb', buffering=0) as out:
+        with contextlib.suppress(OSError):
+            while True:
+                out.write(b'x' * 4096)
+    with open(os.path.join(local, 'given'), 'r+b') as changing:  # in its place, which needs no room
+        changing.write(b'2' * 100000)
+    node.run_job(job('late', Artifacts=artifact))
+    wait_for('a word of the one', lambda: re.search('templates are left as they are.*space', node.log(1 << 20)))
+    failed = wait_for('a word of the other', lambda: [
+        event['DisplayMessage'] for event in (node.task('late', 'g', 't') or {}).get('Events') or []
+        if event['Type'] == 'Failed Artifact Download'])
+    assert 'space' in failed[0].lower(), failed
+    assert made() == b'1' * 100000 and sorted(os.listdir(local)) == ['given', 'made'], os.listdir(local)
+    os.unlink(ballast)
+    wait_for('the template', lambda: made() == b'2' * 100000)
+    wait_for('the other task', lambda: running(node, 'late'))
+    with open(os.path.join(allocs, node.allocs('late')[0]['ID'], 't/local/given'), 'rb') as fetched:
+        assert fetched.read() == b'1' * 100000
+    wait_for('the signal', lambda: os.path.exists(os.path.join(node.dir, 'told')))
+    with open(os.path.join(node.dir, 'told')) as told:
+        assert told.read() == 'told\n'
+    assert node.log(1 << 20).count('templates are left as they are') == 1
+    finish(node)
+    subprocess.run(['umount', allocs], check=True)
+    os.rmdir(allocs)
+
+
 def a_file_system_made_read_only_is_watched_from():
     """Whoever asks the journal is answered, and a daemon that starts there watches, stops and says
     so."""
@@ -338,5 +392,6 @@ if __name__ == '__main__':
         a_task_that_fills_the_nodes_disk_can_be_stopped,
         a_full_disk_and_a_crash_lose_nothing,
         a_full_disk_dispatches_nothing_and_ends_no_session,
+        a_full_disk_renders_and_fetches_nothing_by_half,
         a_file_system_made_read_only_is_watched_from,
     ]))
