@@ -187,6 +187,12 @@ static void test_hash_is_what_it_was(void **state)
         bytes[i] = (char)i;
     assert_int_equal(hash_bytes(0, "", 0), 0xbafde6e38dd32b71u);
     assert_int_equal(hash_bytes(1, bytes, sizeof(bytes)), 0xeb61ae0841eba078u);
+    uint64_t all = 0;
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (char)(i * 37 + 200);
+    for (size_t length = 0; length <= sizeof(bytes); length++)
+        all = hash_u64(all, hash_bytes(length, bytes, length));
+    assert_int_equal(all, 0xb45cd12604c2711bu);
 }
 
 static void test_hash_differs_for_every_single_bit(void **state)
