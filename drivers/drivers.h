@@ -18,7 +18,7 @@
  *   cgroup cairn/<node>/shims                         every shim
  * What to run travels in memory (a memfd), so that no secret of an environment lies on a disk.
  *
- * A task of mock_driver has neither shim nor cgroup: its file says what it is (drivers/mock.c).
+ * A task of mock_driver has neither shim nor cgroup: its file says what it is (mock/mock.c).
  *
  * With the lock free, nobody will write for this key any more, and every process of the payload is
  * in its cgroup: an exit record is the truth, an empty file means that nothing was ever started,

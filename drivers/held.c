@@ -4,8 +4,8 @@
  * The record is in the file before anybody is told of a start, whole or not at all.  All that
  * follows is derived from it, so that there is nothing to lose when the daemon dies.
  */
-#include "drivers/mock.h"
-#include "drivers/pretended.h"
+#include "drivers/mock/mock.h"
+#include "drivers/mock/pretended.h"
 #include "drivers/shim/numbers.h"
 #include "io/scope.h"
 

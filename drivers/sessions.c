@@ -6,8 +6,8 @@
  * it; when it is the helper that was killed, we end what is in the session's cgroup.  A session
  * that is told to end stays until its helper has been reaped.
  */
-#include "drivers/mock.h"
-#include "drivers/pretended.h"
+#include "drivers/mock/mock.h"
+#include "drivers/mock/pretended.h"
 #include "drivers/shim/session.h"
 #include "io/scope.h"
 

@@ -8,8 +8,8 @@
  * empties.
  */
 #include "hooks/directory.h"
-#include "hooks/env.h"
-#include "hooks/expand.h"
+#include "hooks/env/env.h"
+#include "hooks/env/expand.h"
 #include "hooks/fetching.h"
 
 #include "io/proc.h"

@@ -3,8 +3,8 @@
  *
  * Invariant: a launch points at nothing but itself, so the spec it was made of may go.
  */
-#include "hooks/env.h"
-#include "hooks/expand.h"
+#include "hooks/env/env.h"
+#include "hooks/env/expand.h"
 #include "hooks/network/network.h"
 #include "hooks/part.h"
 

@@ -4,8 +4,8 @@
  * Follows nomad v2.0.5 client/taskenv/network.go; the names are those of the alloc and of the node,
  * for all tasks of the alloc share what comes of it.
  */
-#include "hooks/env.h"
-#include "hooks/expand.h"
+#include "hooks/env/env.h"
+#include "hooks/env/expand.h"
 #include "hooks/network/network.h"
 #include "hooks/part.h"
 #include "spec/names.h"

@@ -10,7 +10,7 @@
  * of the config's own keys: the rest may be a password.  So of what spec/hcl finds wrong only the
  * place is told.
  */
-#include "hooks/expand.h"
+#include "hooks/env/expand.h"
 
 #include "spec/hcl.h"
 

@@ -10,8 +10,8 @@
  * and those of the host that are not of the configuration, is told with each run; that the former
  * are is seen to by their machines.
  */
-#include "hooks/env.h"
-#include "hooks/expand.h"
+#include "hooks/env/env.h"
+#include "hooks/env/expand.h"
 #include "hooks/part.h"
 
 #include "io/host.h"

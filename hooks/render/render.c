@@ -16,8 +16,8 @@
 #include "hooks/render/renderer.h"
 
 #include "hooks/directory.h"
-#include "hooks/env.h"
-#include "hooks/expand.h"
+#include "hooks/env/env.h"
+#include "hooks/env/expand.h"
 #include "hooks/file.h"
 
 #include "base/hash.h"

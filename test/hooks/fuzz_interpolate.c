@@ -1,7 +1,7 @@
 /* Both languages of interpolation, on text that a job's author chose. */
 #include "test/fuzz.h"
 
-#include "hooks/expand.h"
+#include "hooks/env/expand.h"
 
 #include <jansson.h>
 

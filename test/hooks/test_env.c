@@ -1,5 +1,5 @@
 /* The environment of a task: which variables, which values, who wins; and its bounds. */
-#include "hooks/env.h"
+#include "hooks/env/env.h"
 #include "test/hooks/fixture.h"
 
 static struct hooks_launch *prepare(struct fixture *fixture, const struct results *results)

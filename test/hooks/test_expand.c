@@ -1,5 +1,5 @@
 /* Interpolation as a table: Nomad's plain one, and HCL's templates in a driver's config. */
-#include "hooks/expand.h"
+#include "hooks/env/expand.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

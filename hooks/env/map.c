@@ -4,7 +4,7 @@
  * An array that is searched by halves: an environment has some dozen variables, is built once and
  * then read in order.
  */
-#include "hooks/env_map.h"
+#include "hooks/env/map.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Inside drivers only: sessions in tasks that have no process. */
-#ifndef CAIRN_DRIVERS_PRETENDED_H
-#define CAIRN_DRIVERS_PRETENDED_H
+#ifndef CAIRN_DRIVERS_MOCK_PRETENDED_H
+#define CAIRN_DRIVERS_MOCK_PRETENDED_H
 
 #include "drivers/part.h"
 

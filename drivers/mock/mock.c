@@ -10,7 +10,7 @@
  *                                 \--plugin_exit_after--> lost, as with a supervisor
  *   told to stop --kill_after--> ends;  at the end of the kill timeout it is killed
  */
-#include "drivers/mock.h"
+#include "drivers/mock/mock.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* The environment of a task, client-behaviour 5.1. */
-#ifndef CAIRN_HOOKS_ENV_H
-#define CAIRN_HOOKS_ENV_H
+#ifndef CAIRN_HOOKS_ENV_ENV_H
+#define CAIRN_HOOKS_ENV_ENV_H
 
-#include "hooks/env_map.h"
+#include "hooks/env/map.h"
 #include "hooks/part.h"
 
 /* All layers in their order, then names cleaned.  ERR_INVALID for a name that no environment can

@@ -5,9 +5,9 @@
  * clock; input goes nowhere.  Each call to whoever listens is the last thing that a tick does: he
  * may hold the session, or end it, from within.
  */
-#include "drivers/pretended.h"
+#include "drivers/mock/pretended.h"
 
-#include "drivers/mock.h"
+#include "drivers/mock/mock.h"
 
 #include <stdlib.h>
 #include <string.h>

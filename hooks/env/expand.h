@@ -10,10 +10,10 @@
  * Two, because the first is no language of expressions: it replaces names and nothing else, and
  * what it does not know it leaves alone, which a template must never do.
  */
-#ifndef CAIRN_HOOKS_EXPAND_H
-#define CAIRN_HOOKS_EXPAND_H
+#ifndef CAIRN_HOOKS_ENV_EXPAND_H
+#define CAIRN_HOOKS_ENV_EXPAND_H
 
-#include "hooks/env_map.h"
+#include "hooks/env/map.h"
 #include "hooks/part.h"
 
 enum { EXPAND_BYTES_MAX = ENV_BYTES_MAX };

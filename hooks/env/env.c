@@ -10,9 +10,9 @@
  * Invariant: what is built can be handed to execve: bounded, each name once, no name empty or with
  * a "=" in it.
  */
-#include "hooks/env.h"
+#include "hooks/env/env.h"
 
-#include "hooks/expand.h"
+#include "hooks/env/expand.h"
 
 #include "spec/names.h"
 

@@ -3,7 +3,7 @@
  *
  * Follows nomad v1.1.2 helper/args/args.go ReplaceEnv and client/taskenv/env.go setNode.
  */
-#include "hooks/expand.h"
+#include "hooks/env/expand.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Inside drivers only: a task of mock_driver, what it is (mock.c) and how it lives (held.c). */
-#ifndef CAIRN_DRIVERS_MOCK_H
-#define CAIRN_DRIVERS_MOCK_H
+#ifndef CAIRN_DRIVERS_MOCK_MOCK_H
+#define CAIRN_DRIVERS_MOCK_MOCK_H
 
 #include "drivers/part.h"
 
