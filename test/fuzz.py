@@ -20,10 +20,10 @@ import sys
 
 BUILD = 'build/clang-asan'
 LONG_S = 60  # for each target
-SHORT_RUNS = {  # inputs of each target when --short: about four seconds of a quiet core
-    'http': 500, 'from_shim': 500, 'pages': 400, 'import': 2000, 'story': 1500, 'hcl': 25000,
-    'job': 30000}
-SHORT_RUNS_OTHERS = 50000
+SHORT_RUNS = {  # inputs of each target when --short: about two seconds of a quiet core
+    'http': 250, 'from_shim': 250, 'pages': 200, 'import': 1000, 'story': 750, 'hcl': 12000,
+    'job': 15000}
+SHORT_RUNS_OTHERS = 25000
 SEEDS = {  # what there is already of such inputs
     'hcl': ['test/spec/jobs/*.hcl', 'test/live/*.hcl'],
     'job': ['test/spec/jobs/*.hcl', 'test/spec/jobs/*.json', 'test/live/*.hcl'],

@@ -11,7 +11,7 @@ none is left alone at the end; all wait three times as long as one that is alone
 Programs print cmocka's or TAP lines; exit status 77 means skipped, and the last line of output says
 why.  The last line printed here counts.
 
-A test that works for long and proves in two builds what it would prove in four says so in a line of
+A test that works for long and proves in fewer builds what it would prove in all says so in a line of
 its head comment, "Built as debug, asan: ...", and is run in those only, when several are asked for.
 """
 import argparse
