@@ -6,8 +6,10 @@ usage: test/run.py [--live] [-j N] BUILD_DIR...
 For each build directory the program of every test/**/test_*.c is run, N at a time (as many as there
 are cores).  With --live the scripts of test/live/t*.{sh,py} too, beside them and against the first
 directory.  Each has nodes, ports, directories and cgroups of its own.  Most wait nearly all of their
-time, some keep a core busy for minutes (BUSY): two of either kind at a time, longest first, so that
-none is left alone at the end; all wait three times as long as one that is alone before they give up.
+time, some keep a core busy for minutes: two of either kind at a time, longest first, so that none is
+left alone at the end; all wait three times as long as one that is alone before they give up.  One
+that takes long says so in a line of its head: "In a whole run it keeps a core busy for 180 s." or
+"In a whole run it waits for 100 s."
 Programs print cmocka's or TAP lines; exit status 77 means skipped, and the last line of output says
 why.  The last line printed here counts.
 
@@ -23,9 +25,7 @@ import sys
 import time
 
 UNIT_LIMIT_S, LIVE_LIMIT_S, LIVE_AT_ONCE, LIVE_PATIENCE = 600, 1800, 2, '3'
-BUSY = ['t900-machine.sh', 't320-crash-points.sh', 't321-crash-group.sh', 't322-crash-volumes.sh',
-        't800-fuzz.sh']
-WAITING_LONG = ['t430-csi-volumes.py', 't420-csi-plugins.py', 't410-networks.py', 't340-processes.py']
+TAKES = re.compile(r'^(?:# )?In a whole run it (keeps a core busy|waits) for (\d+) s\.$', re.M)
 PASSED = re.compile(r'^\[       OK \] ', re.M)
 FAILED = re.compile(r'^\[  FAILED  \] (\S+)$', re.M)
 SKIPPED = re.compile(r'^\[  SKIPPED \] (\S+)$', re.M)
@@ -108,12 +108,19 @@ def programs(builds):
                     yield os.path.join(build, folder, name[:-2])
 
 
+def takes(path):
+    """Whether the live test PATH keeps a core busy, and for how many seconds it says it goes on."""
+    with open(path) as text:
+        match = TAKES.search(text.read())
+    return (match[1] != 'waits', int(match[2])) if match else (False, 0)
+
+
 def live_tests():
-    """Those that keep a core busy, and those that wait."""
-    names = [name for name in sorted(os.listdir('test/live')) if re.match(r't\d{3}-.*\.(sh|py)$', name)]
-    assert set(BUSY + WAITING_LONG) <= set(names), 'who takes long is not there'
-    waiting = WAITING_LONG + [name for name in names if name not in BUSY + WAITING_LONG]
-    return [[os.path.join('test/live', name) for name in kind] for kind in (BUSY, waiting)]
+    """Those that keep a core busy, and those that wait; longest first."""
+    paths = [os.path.join('test/live', name) for name in sorted(os.listdir('test/live'))
+             if re.match(r't\d{3}-.*\.(sh|py)$', name)]
+    paths.sort(key=lambda path: -takes(path)[1])
+    return [[path for path in paths if takes(path)[0] == busy] for busy in (True, False)]
 
 
 def main():

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Whatever dies beside a payload, the payload is found, ended and told of as it truly was."""
+"""Whatever dies beside a payload, the payload is found, ended and told of as it truly was.
+
+In a whole run it waits for 70 s.
+"""
 import ctypes
 import os
 import platform

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """Networks of allocs on a real node: made by Debian's CNI plugins, shared by the tasks of a group,
-kept over crashes, made again after a reboot, and gone with their alloc."""
+kept over crashes, made again after a reboot, and gone with their alloc.
+
+In a whole run it waits for 50 s.
+"""
 import json
 import os
 import shutil

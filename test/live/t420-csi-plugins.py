@@ -3,6 +3,8 @@
 
 The plugin is test/csi/plugin.py, which stands on another implementation of gRPC.
 R-49, R-50, R-51.
+
+In a whole run it waits for 100 s.
 """
 import contextlib
 import os

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """Volumes of a storage plugin on a real node: a plugin that runs as a task mounts them for real, and
-is told what to do wrong; after whatever happens nothing is left mounted."""
+is told what to do wrong; after whatever happens nothing is left mounted.
+
+In a whole run it waits for 290 s.
+"""
 import contextlib
 import json
 import os
