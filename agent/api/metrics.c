@@ -62,14 +62,19 @@ static void add_value_of_label(struct sheet *sheet, const char *value)
     }
 }
 
-/* What follows is of NAME. */
-static void put_kind(struct sheet *sheet, const char *name)
+static void put_kind_of(struct sheet *sheet, const char *name, const char *kind)
 {
     if (!sheet->is_prometheus)
         return;
     add_text(sheet, "# TYPE ");
     add_name(sheet, name);
-    add_text(sheet, " gauge\n");
+    add_text(sheet, kind);
+}
+
+/* What follows is of NAME. */
+static void put_kind(struct sheet *sheet, const char *name)
+{
+    put_kind_of(sheet, name, " gauge\n");
 }
 
 static void put_line(struct sheet *sheet, const char *name, const struct label *labels,
@@ -89,6 +94,14 @@ static void put_line(struct sheet *sheet, const char *name, const struct label *
     add_text(sheet, number);
 }
 
+static void put_labels(struct writer *json, const struct label *labels, size_t labels_count)
+{
+    put_object(json, "Labels");
+    for (size_t i = 0; i < labels_count; i++)
+        put_text(json, labels[i].name, labels[i].value);
+    put_end(json);
+}
+
 static void put_gauge(struct sheet *sheet, const char *name, const struct label *labels,
                       size_t labels_count, double value)
 {
@@ -99,10 +112,27 @@ static void put_gauge(struct sheet *sheet, const char *name, const struct label 
     put_object(&sheet->json, NULL);
     put_text(&sheet->json, "Name", name);
     put_json_new(&sheet->json, "Value", json_real(value));
-    put_object(&sheet->json, "Labels");
-    for (size_t i = 0; i < labels_count; i++)
-        put_text(&sheet->json, labels[i].name, labels[i].value);
+    put_labels(&sheet->json, labels, labels_count);
     put_end(&sheet->json);
+}
+
+/* All that has come together so far; in JSON, where Nomad sums up the last ten seconds, as if it
+ * had come at once. */
+static void put_counter(struct sheet *sheet, const char *name, const struct label *labels,
+                        size_t labels_count, double value)
+{
+    static const char *const sums[] = {"Sum", "Min", "Max", "Mean"};
+
+    if (sheet->is_prometheus) {
+        put_line(sheet, name, labels, labels_count, value);
+        return;
+    }
+    put_object(&sheet->json, NULL);
+    put_text(&sheet->json, "Name", name);
+    put_json_new(&sheet->json, "Count", json_integer(1));
+    for (size_t i = 0; i < COUNT_OF(sums); i++)
+        put_json_new(&sheet->json, sums[i], json_real(value));
+    put_labels(&sheet->json, labels, labels_count);
     put_end(&sheet->json);
 }
 
@@ -462,9 +492,28 @@ static bool watch(void *ctx, const struct machine_id *id, const struct machine *
     return true;
 }
 
+enum { TASK_LABELS = 6 };
+
+static void label_task(const struct api *api, const struct watched *task,
+                       struct label labels[TASK_LABELS])
+{
+    const struct label found[] = {
+        {"alloc_id", task->look.key.alloc},
+        {"host", api->parts->config->name},
+        {"job", task->job},
+        {"namespace", task->namespace},
+        {"task", task->look.key.task},
+        {"task_group", task->group},
+    };
+
+    _Static_assert(COUNT_OF(found) == TASK_LABELS, "all of them");
+    memcpy(labels, found, sizeof(found));
+}
+
 static void put_tasks(struct sheet *sheet, struct metrics *metrics)
 {
     uint32_t mhz = metrics->api->parts->node.facts.cpu_mhz;
+    struct label labels[TASK_LABELS];
     double values[TASK_GAUGES_COUNT];
 
     for (size_t i = 0; i < metrics->count; i++) {
@@ -476,20 +525,117 @@ static void put_tasks(struct sheet *sheet, struct metrics *metrics)
         put_kind(sheet, task_gauges[gauge]);
         for (size_t i = 0; i < metrics->count; i++) {
             const struct watched *task = &metrics->items[i];
-            const struct label labels[] = {
-                {"alloc_id", task->look.key.alloc},
-                {"host", metrics->api->parts->config->name},
-                {"job", task->job},
-                {"namespace", task->namespace},
-                {"task", task->look.key.task},
-                {"task_group", task->group},
-            };
 
             if (!task->uses)
                 continue;
+            label_task(metrics->api, task, labels);
             read_gauges(task, mhz, values);
-            put_gauge(sheet, task_gauges[gauge], labels, COUNT_OF(labels), values[gauge]);
+            put_gauge(sheet, task_gauges[gauge], labels, TASK_LABELS, values[gauge]);
         }
+    }
+}
+
+/* --- what only grows --- */
+
+static const char HOST_TICKS[] = "nomad.client.host.cpu.total_ticks_count";
+static const char TASK_TICKS[] = "nomad.client.allocs.cpu.total_ticks_count";
+
+/* Of each processor: what it has worked since the host was booted, in millions of its ticks. */
+static void put_host_ticks(struct sheet *sheet, const struct metrics *metrics, struct label *labels,
+                           size_t labels_count)
+{
+    const struct host_cpu_times *times = &metrics->api->host.cpu;
+    double mhz = metrics->api->parts->node.facts.cpu_mhz, per_s = (double)sysconf(_SC_CLK_TCK);
+    char label[24];
+
+    put_kind_of(sheet, HOST_TICKS, " counter\n");
+    for (unsigned c = 0; c < metrics->host.cpus_count; c++) {
+        unsigned number = metrics->host.cpus[c].number;
+        const struct host_cpu_time *time = &times->each[number];
+
+        (void)text_format(label, sizeof(label), "cpu%u", number); /* fits */
+        labels[labels_count] = (struct label){"cpu", label};
+        put_counter(sheet, HOST_TICKS, labels, labels_count + 1,
+                    (double)(time->total - time->idle) / per_s * mhz);
+    }
+}
+
+/* Of each task that runs, since it was started. */
+static void put_task_ticks(struct sheet *sheet, const struct metrics *metrics)
+{
+    double mhz = metrics->api->parts->node.facts.cpu_mhz;
+    struct label labels[TASK_LABELS];
+
+    if (metrics->count > 0)
+        put_kind_of(sheet, TASK_TICKS, " counter\n");
+    for (size_t i = 0; i < metrics->count; i++) {
+        const struct watched *task = &metrics->items[i];
+        const struct cgroup_stats *used = &task->stats.usage;
+
+        label_task(metrics->api, task, labels);
+        if (task->uses)
+            put_counter(sheet, TASK_TICKS, labels, TASK_LABELS,
+                        (double)(used->cpu_user_us + used->cpu_system_us) / 1e6 * mhz);
+    }
+}
+
+/*    name, of TASK          what has been counted of it */
+#define TASK_COUNTERS(X)                                                                           \
+    X("nomad.client.allocs.restart", task->restarts)                                               \
+    X("nomad.client.allocs.complete", task->run_state == TASK_RUN_DEAD && !task->failed)           \
+    X("nomad.client.allocs.failed", task->run_state == TASK_RUN_DEAD && task->failed)
+
+#define X(name, value) name,
+static const char *const task_counters[] = {TASK_COUNTERS(X)};
+#undef X
+
+struct counting {
+    struct sheet *sheet;
+    const struct api *api;
+    size_t number; /* of task_counters */
+    bool any;
+};
+
+static bool put_counted(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct counting *counting = ctx;
+    struct machine_id owner = machine_id_owner(id);
+    const struct alloc *alloc = core_alloc(counting->api->parts->core, owner.text);
+    const struct task *task = task_of(record);
+#define X(name, value) value,
+    const uint32_t counted[] = {TASK_COUNTERS(X)};
+#undef X
+    uint32_t count = counted[counting->number];
+
+    if (alloc == NULL || count == 0)
+        return true;
+    const struct label labels[] = {
+        {"alloc_id", owner.text},      {"host", counting->api->parts->config->name},
+        {"job", alloc->assign.job_id}, {"namespace", alloc->assign.namespace},
+        {"task", machine_id_name(id)}, {"task_group", alloc->assign.group},
+    };
+    if (!counting->any)
+        put_kind_of(counting->sheet, task_counters[counting->number], " counter\n");
+    counting->any = true;
+    put_counter(counting->sheet, task_counters[counting->number], labels, COUNT_OF(labels), count);
+    return true;
+}
+
+static void put_counters(struct sheet *sheet, const struct metrics *metrics)
+{
+    const struct config *config = metrics->api->parts->config;
+    struct label labels[NODE_LABELS_MAX];
+    size_t count = label_node(metrics->api, labels);
+
+    if (config->publishes_node && metrics->host_known)
+        put_host_ticks(sheet, metrics, labels, count);
+    if (!config->publishes_allocs)
+        return;
+    put_task_ticks(sheet, metrics);
+    for (size_t i = 0; i < COUNT_OF(task_counters); i++) {
+        struct counting counting = {.sheet = sheet, .api = metrics->api, .number = i};
+
+        core_each(metrics->api->parts->core, MACHINE_TASK, put_counted, &counting);
     }
 }
 
@@ -538,6 +684,7 @@ static void answer_metrics(struct api_request *request, struct api_aside *aside)
     struct sheet sheet = {.is_prometheus = wants_prometheus(request), .json = api_writer(request)};
     if (sheet.is_prometheus) {
         put_all(&sheet, (struct metrics *)aside);
+        put_counters(&sheet, (struct metrics *)aside);
         http_respond(request->exchange, 200, "text/plain; version=0.0.4; charset=utf-8",
                      api_safe_headers, API_SAFE_HEADERS, sheet.text, sheet.used);
         free(sheet.text);
@@ -548,8 +695,11 @@ static void answer_metrics(struct api_request *request, struct api_aside *aside)
     put_array(&sheet.json, "Gauges");
     put_all(&sheet, (struct metrics *)aside);
     put_end(&sheet.json);
-    for (size_t i = 0; i < 3; i++) {
-        put_array(&sheet.json, (const char *[]){"Points", "Counters", "Samples"}[i]);
+    put_array(&sheet.json, "Counters");
+    put_counters(&sheet, (struct metrics *)aside);
+    put_end(&sheet.json);
+    for (size_t i = 0; i < 2; i++) {
+        put_array(&sheet.json, (const char *[]){"Points", "Samples"}[i]);
         put_end(&sheet.json);
     }
     put_end(&sheet.json);

@@ -431,6 +431,8 @@ NOMADS_GAUGES = {
     'allocations': dict.fromkeys(('blocked', 'migrating', 'pending', 'running', 'terminal'), ''),
     'allocs.cpu': dict.fromkeys(('allocated', 'system', 'throttled_periods', 'throttled_time',
                                  'total_percent', 'total_ticks', 'user'), ''),
+    'allocs.max_run_duration': dict.fromkeys(('configured_seconds', 'remaining_seconds'),
+                                             'their labels do not say of which alloc they are'),
     'allocs.memory': dict.fromkeys(('allocated', 'max_allocated', 'rss', 'cache', 'swap', 'usage'),
                                    ''),
     'host.cpu': dict.fromkeys(('idle', 'system', 'total', 'total_percent', 'total_ticks', 'user'),
@@ -457,9 +459,54 @@ def every_gauge_of_nomads_client_has_its_name_here():
             whole = 'nomad.client.%s.%s' % (group, name)
             assert (whole in shown()) == (not reason), (whole, reason)
             names.add(whole)
-    assert len(names) == 46, len(names)
+    assert len(names) == 48, len(names)
     more = {name for name in shown() if name.startswith('nomad.client.')} - names
     assert more == {'nomad.client.allocs.memory.max_usage'}, more  # of cgroups of version 1
+    node.finish()
+
+
+# Likewise what it counts and times, `grep -rhoE '(IncrCounter|MeasureSince)[^,]*[[]]string{[^}]*}' client`.
+CALLS = 'how long its own calls take, of which there are none'
+THINGS_COUNTED = {
+    'allocs.complete': '', 'allocs.failed': '', 'allocs.restart': '', 'allocs.cpu.total_ticks_count': '',
+    'host.cpu.total_ticks_count': '',
+    'allocs.running': 'a start is one of those that are counted as restarts, or the first',
+    'allocs.oom_killed': 'a task tells of its last ten ends only; the journal and the events have all',
+    'alloc_hook.*': 'how long hooks take is in the journal, of each', 'task_hook.*': 'likewise',
+    'vault.*': 'tokens of Vault are not there', 'rpc.*': CALLS, 'streaming_rpc.*': CALLS, 'acl.*': CALLS,
+    'agent.*': CALLS, 'allocations.*': CALLS, 'client_stats.*': CALLS, 'csi_controller.*': CALLS,
+    'csi_node.*': CALLS, 'file_system.*': CALLS, 'host_volume.*': CALLS, 'node_meta.*': CALLS,
+}
+
+
+def what_nomads_client_counts_has_its_name_here():
+    node = Node(config='telemetry {\n  publish_allocation_metrics = true\n  prometheus_metrics = true\n}\n')
+    node.start()
+    groups = [('t', 1, '[ -e local/again ] && exec sleep 1000; : > local/again; exit 1'),
+              ('done', 0, 'exit 0'), ('wrong', 0, 'exit 1')]
+    node.run_job({'ID': 'job', 'Type': 'batch', 'TaskGroups': [
+        {'Name': name, 'Tasks': [task(name, script)], 'ReschedulePolicy': {'Attempts': 0},
+         'RestartPolicy': {'Attempts': attempts, 'Mode': 'fail', 'Interval': 10 ** 12, 'Delay': 10 ** 7}}
+        for name, attempts, script in groups]})
+    expected = {'nomad.client.' + name for name, reason in THINGS_COUNTED.items() if not reason}
+
+    def shown():
+        counted = {}
+        for counter in node.get('/v1/metrics')['Counters']:
+            counted.setdefault(counter['Name'], []).append((counter['Labels'], counter['Sum']))
+        return counted
+    found = wait_for('all of them', lambda: (lambda all_: expected <= set(all_) and all_)(shown()))
+    assert set(found) == expected, set(found) ^ expected
+    for name, task_name in (('restart', 't'), ('complete', 'done'), ('failed', 'wrong')):
+        assert [(labels['task'], count) for labels, count in found['nomad.client.allocs.' + name]] == \
+            [(task_name, 1)], found
+    ticks = {labels['task']: count for labels, count in found['nomad.client.allocs.cpu.total_ticks_count']}
+    assert set(ticks) == {'t'}, ticks
+    before = sum(count for _, count in found['nomad.client.host.cpu.total_ticks_count'])
+    wait_for('the host to work', lambda: sum(
+        count for _, count in shown()['nomad.client.host.cpu.total_ticks_count']) > before)
+    text = node.cli('operator', 'metrics', '-format', 'prometheus').stdout
+    assert '# TYPE nomad_client_allocs_restart counter\nnomad_client_allocs_restart{alloc_id="' in text, text
     node.finish()
 
 
@@ -610,4 +657,5 @@ if __name__ == '__main__':
         a_socket_is_the_only_way_for_whom_it_admits,
         who_shows_his_token_in_a_handshake_is_who_it_says,
         every_gauge_of_nomads_client_has_its_name_here,
+        what_nomads_client_counts_has_its_name_here,
     ]))
