@@ -378,6 +378,7 @@ static void put_common(struct writer *to, const struct api_alloc_view *view)
     put_text(to, "ClientDescription", description);
     put_health(to, view);
     put_text(to, "FollowupEvalID", view->follow_up_id);
+    put_text(to, "NextAllocation", view->next_id);
     put_rescheduled(to, view);
     put_null(to, "PreemptedAllocations");
     put_text(to, "PreemptedByAllocation", "");
@@ -478,7 +479,6 @@ void api_format_alloc(struct writer *to, const struct api_alloc_view *view)
     put_json_new(to, "DesiredTransition", json_pack("{s:n, s:n}", "Migrate", "Reschedule"));
     put_text(to, "DeploymentID", view->spec != NULL ? view->spec->deployment_id : "");
     put_text(to, "PreviousAllocation", view->previous_id);
-    put_text(to, "NextAllocation", view->next_id);
     put_json_new(to, "NetworkStatus", format_network_status(view));
     put_number(to, "AllocModifyIndex", (int64_t)version_index(view));
     put_end(to);

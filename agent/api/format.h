@@ -31,7 +31,7 @@ struct api_alloc_view {
     json_t *job;                     /* as it was when the alloc was placed; NULL: from spec */
     const char *job_type, *eval_id;
     const char *previous_id, *next_id; /* whose place it took, and who took its; or "" */
-    const char *follow_up_id;          /* the evaluation that will make another, or "" */
+    const char *follow_up_id;          /* the evaluation that makes another, or "" */
     bool canary;                       /* it has yet to be promoted */
     const char *node_id, *node_name, *datacenter;
     uint64_t create_index, update_index; /* of its newest version, 0: it has one only */

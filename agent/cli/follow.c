@@ -81,7 +81,8 @@ static void look_at(struct follow *follow, const json_t *alloc)
 {
     const char *id = cli_value(alloc, "ID"), *status = cli_value(alloc, "ClientStatus");
     bool ours = text_equal(cli_value(alloc, "EvalID"), follow->evaluation);
-    bool stopped = text_equal(cli_value(alloc, "DesiredStatus"), "stop");
+    bool failed = ours && text_equal(status, "failed"); /* it is told to end when it is replaced */
+    bool stopped = !failed && text_equal(cli_value(alloc, "DesiredStatus"), "stop");
 
     /* A new version waits for its own allocs and for the end of those it replaces. */
     if (!ours && !stopped)

@@ -36,6 +36,12 @@ void policy_reconcile(enum spec_job_type type, struct reconcile_alloc *allocs, s
     }
 }
 
+bool policy_is_relieved(const struct alloc *alloc)
+{
+    return alloc->ended_unix_ns != 0 && alloc->client_status == CLIENT_FAILED &&
+           !alloc->stop_wanted && !alloc->destroy_wanted;
+}
+
 enum job_status policy_job_status(enum spec_job_type type, bool makes_jobs, bool stop, size_t live,
                                   bool waits)
 {

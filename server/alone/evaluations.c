@@ -68,10 +68,12 @@ static bool follow_up_of(const struct alone *alone, const struct kept *kept,
     if (job == NULL)
         return false;
     struct alone_evaluation evaluation = evaluation_of(alone, job, "alloc-reschedule");
-    (void)text_copy(evaluation.id, sizeof(evaluation.id), kept->evaluation_id);
+    (void)text_copy(evaluation.id, sizeof(evaluation.id), kept->follow_up.id);
     (void)text_copy(evaluation.status, sizeof(evaluation.status), "pending");
     evaluation.create_unix_ns = kept->ended_unix_ns;
-    evaluation.wait_until_unix_ns = wall_add(kept->ended_unix_ns, (int64_t)kept->delay_ns);
+    evaluation.wait_until_unix_ns = wall_add(
+        kept->ended_unix_ns, kept->leads ? (int64_t)kept->delay_ns
+                                         : (kept->follow_up.due_ms - kept->ended_ms) * 1000000);
     evaluation.index = job->public.modify_index;
     *ret_evaluation = evaluation;
     return true;
@@ -107,7 +109,7 @@ void alone_each_evaluation(struct alone *alone, alone_evaluation_cb *cb, void *c
     }
     HASH_ITER(hh, alone->kept, kept, next)
     {
-        if (follow_up_of(alone, kept, &alone->shown) && !cb(ctx, &alone->shown))
+        if (kept->leads && follow_up_of(alone, kept, &alone->shown) && !cb(ctx, &alone->shown))
             return;
     }
     each_made(alone, cb, ctx);

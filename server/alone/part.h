@@ -43,6 +43,12 @@ struct posted_list {
     size_t count, size;
 };
 
+/* What will make others for allocs that have failed, all of them at once. */
+struct follow_up {
+    char id[UUID_TEXT_SIZE]; /* of its evaluation, "": there is none */
+    int64_t due_ms;          /* node time */
+};
+
 struct job {
     char key[JOURNAL_KEY_SIZE]; /* "job/<namespace>/<id>" */
     struct alone_job public;
@@ -62,6 +68,7 @@ struct job {
     uint64_t look_again_ms; /* not before, 0: whenever */
     struct job *queued_prev, *queued_next, *timed_prev, *timed_next;
     size_t waiting;                  /* failed allocs whose time has not come */
+    struct follow_up follow_up;      /* the last that was named for them */
     struct alone_evaluation blocked; /* while something is queued; id "": nothing is */
     bool periodic;                   /* is launched when it is time: among alone.periodic */
     bool away;                       /* and nobody has looked since the daemon began */
@@ -252,8 +259,9 @@ struct kept {
     bool again;        /* another is to be made for it, if nothing else takes its place */
     uint64_t delay_ms; /* after it has ended */
     uint64_t delay_ns;
-    bool waits;                         /* for that time: it is not collected before */
-    char evaluation_id[UUID_TEXT_SIZE]; /* which will make it */
+    bool waits;                 /* for that time: it is not collected before */
+    struct follow_up follow_up; /* which will make it, perhaps a little earlier */
+    bool leads;                 /* it is the first for which that was named */
     UT_hash_handle hh;
 };
 

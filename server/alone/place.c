@@ -277,6 +277,22 @@ void places_end(struct alone *alone, struct places *places)
 
 /* --- bringing them there --- */
 
+/* The one that is number LAST of GATHERING, below 0: none, is told that another takes its place. */
+static bool is_relieved(const struct gathering *gathering, int last)
+{
+    const struct core *core = life_core(gathering->alone->config.life);
+    const struct alloc *alloc = last < 0 ? NULL : core_alloc(core, gathering->ids[last].text);
+
+    return alloc != NULL && policy_is_relieved(alloc) &&
+           !posted_to_end(gathering->alone, gathering->ids[last].text);
+}
+
+/* In the place INDEX of the group that is number G; below 0: nobody was, or is to be left. */
+static int last_of(const struct places *places, size_t g, uint32_t index)
+{
+    return places->tries[g][index] ? -1 : places->last[g][index];
+}
+
 /* What bringing them to PLACES makes. */
 static struct demand demand_of(const struct gathering *gathering, const struct places *places)
 {
@@ -291,6 +307,8 @@ static struct demand demand_of(const struct gathering *gathering, const struct p
         for (uint32_t i = 0; i < places->groups[g].count; i++) {
             demand.allocs += places->groups[g].place[i];
             demand.tasks += places->groups[g].place[i] ? tasks : 0;
+            demand.stops +=
+                places->groups[g].place[i] && is_relieved(gathering, last_of(places, g, i));
         }
     }
     return demand;
@@ -331,7 +349,7 @@ static int place_one(struct alone *alone, const struct gathering *gathering,
                      struct err *err)
 {
     const json_t *list = json_object_get(gathering->job->json, "TaskGroups");
-    int last = places->tries[g][index] ? -1 : places->last[g][index];
+    int last = last_of(places, g, index);
     struct placing placing = {
         .group = json_array_get(list, g), .index = index, .ports = &places->ports[g][index]};
 
@@ -341,7 +359,13 @@ static int place_one(struct alone *alone, const struct gathering *gathering,
         placing.previous_unix_ns = gathering->created_unix_ns[last];
         placing.rescheduled = gathering->wanted == NULL && kept != NULL && kept->again;
     }
-    return place(alone, gathering->job, &placing, eval_id, err);
+    int code = place(alone, gathering->job, &placing, eval_id, err);
+    if (code == 0 && is_relieved(gathering, last))
+        alone_order_stop(alone, gathering->job, &gathering->ids[last],
+                         gathering->changed ? "alloc is being updated due to job update"
+                                            : "alloc was rescheduled because it failed",
+                         0);
+    return code;
 }
 
 /* The alloc that JOB has posted last is a canary of GROUP. */
@@ -349,6 +373,7 @@ static void note_canary(json_t *canaries, const char *group, const struct job *j
 {
     const struct posted *posted = &job->posted.items[job->posted.count - 1];
 
+    check(!posted->stops); /* it takes nobody's place */
     if (json_object_get(canaries, group) == NULL)
         check(json_object_set_new(canaries, group, json_array()) == 0);
     check(json_array_append_new(json_object_get(canaries, group), json_string(posted->id.text)) ==

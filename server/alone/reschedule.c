@@ -52,6 +52,7 @@ void alone_decide(struct alone *alone, const struct job *job, const json_t *grou
     if (kept->decided_index == job->public.job_modify_index && kept->decided_index != 0)
         return;
     kept->decided_index = job->public.job_modify_index;
+    kept->follow_up = (struct follow_up){.id = ""};
     kept->again = policy.unlimited || policy.attempts > 0;
     if (!kept->again)
         return; /* its specification is not worth reading: there may be thousands */

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FOLLOW_UP_WINDOW_MS = 5000 };
+
 uint64_t alone_look_deadline_ms(void *ctx)
 {
     const struct alone *alone = ctx;
@@ -28,26 +30,52 @@ uint64_t alone_look_deadline_ms(void *ctx)
 
 /* --- looking at one job --- */
 
-/* When another is due for the last alloc of a place, which has failed. */
-static bool is_due(struct alone *alone, struct job *job, struct kept *kept)
+/* The evaluation that makes another for KEPT, which is due then by itself: the last that was named,
+ * if that comes only a little earlier, as in Nomad (v2.0.5 scheduler/reconciler,
+ * createRescheduleLaterEvals). */
+static void name_follow_up(struct alone *alone, struct job *job, struct kept *kept, int64_t due_ms)
+{
+    struct follow_up *last = &job->follow_up;
+    int64_t now_ms = (int64_t)life_now_ms(alone->config.life);
+    bool joins = last->id[0] != '\0' && last->due_ms > now_ms && due_ms >= last->due_ms &&
+                 due_ms - last->due_ms < FOLLOW_UP_WINDOW_MS;
+
+    kept->leads = !joins;
+    if (!joins) {
+        alone->config.new_id(alone->config.ctx, last->id);
+        last->due_ms = due_ms;
+    }
+    kept->follow_up = *last;
+}
+
+/* When another is due for the last alloc of a place, which has failed; then what makes it into
+ * RET_FOLLOW_UP, if it was named. */
+static bool is_due(struct alone *alone, struct job *job, struct kept *kept,
+                   struct follow_up *ret_follow_up)
 {
     int64_t now_ms = (int64_t)life_now_ms(alone->config.life);
     int64_t due_ms =
         kept->delay_ms > INT64_MAX / 2 ? INT64_MAX : kept->ended_ms + (int64_t)kept->delay_ms;
+    bool named = kept->follow_up.id[0] != '\0';
 
-    if (due_ms <= now_ms)
+    if (due_ms > now_ms && !named)
+        name_follow_up(alone, job, kept, due_ms);
+    if (due_ms <= now_ms || kept->follow_up.due_ms <= now_ms) {
+        if (named && ret_follow_up->id[0] == '\0')
+            *ret_follow_up = kept->follow_up;
+        kept->follow_up = (struct follow_up){.id = ""};
         return true;
-    if (kept->evaluation_id[0] == '\0')
-        alone->config.new_id(alone->config.ctx, kept->evaluation_id);
+    }
     kept->waits = true;
     job->waiting++;
-    alone_look_later(alone, job, (uint64_t)due_ms);
+    alone_look_later(alone, job, (uint64_t)kept->follow_up.due_ms);
     return false;
 }
 
-/* True if something of JOB is to be placed now: then PLACES says what. */
+/* True if something of JOB is to be placed now: then PLACES says what, and RET_FOLLOW_UP by which
+ * evaluation, if that was named. */
 static bool want(struct alone *alone, struct job *job, const struct gathering *gathering,
-                 struct places *places)
+                 struct places *places, struct follow_up *ret_follow_up)
 {
     const json_t *list = json_object_get(job->json, "TaskGroups"), *place;
     bool any = false;
@@ -74,7 +102,8 @@ static bool want(struct alone *alone, struct job *job, const struct gathering *g
                 deployment_gave_up(job, alloc))
                 continue;
             alone_decide(alone, job, json_array_get(list, g), kept);
-            if (places->groups[g].place[index] || !kept->again || !is_due(alone, job, kept))
+            if (places->groups[g].place[index] || !kept->again ||
+                !is_due(alone, job, kept, ret_follow_up))
                 continue;
             places->groups[g].place[index] = any = true;
         }
@@ -104,18 +133,22 @@ static void end_blocked(struct alone *alone, struct job *job)
     job->blocked = (struct alone_evaluation){.id = ""};
 }
 
+/* FOLLOW_UP: what was said to make it, id "": nothing was. */
 static void place_due(struct alone *alone, struct job *job, const struct gathering *gathering,
-                      struct places *places, bool rolls)
+                      struct places *places, bool rolls, const struct follow_up *follow_up)
 {
-    const char *why = job_queue(job) != NULL ? "queued-allocs"
-                      : rolls                ? "deployment-watcher"
-                                             : "alloc-reschedule";
+    bool named = follow_up->id[0] != '\0';
+    const char *why = !named && job_queue(job) != NULL ? "queued-allocs"
+                      : !named && rolls                ? "deployment-watcher"
+                                                       : "alloc-reschedule";
     struct alone_evaluation evaluation = evaluation_begin(alone, job, why);
     struct change change = change_begin(alone, job);
     const char *deployment_id = rolls ? alone_deployment_id(&job->public) : "";
     struct err err = {0};
     bool partly = false;
 
+    if (named)
+        (void)text_copy(evaluation.id, sizeof(evaluation.id), follow_up->id);
     (void)text_copy(evaluation.deployment_id, sizeof(evaluation.deployment_id), deployment_id);
     int code = alone_place(alone, &change, gathering, places, &evaluation, &partly, &err);
 
@@ -144,6 +177,7 @@ static void look(struct alone *alone, struct job *job)
 {
     struct gathering gathering = {.alone = alone, .job = job};
     uint64_t now_ms = life_now_ms(alone->config.life);
+    struct follow_up follow_up = {.id = ""};
     struct places places;
 
     if (job->unsaved) {
@@ -158,12 +192,12 @@ static void look(struct alone *alone, struct job *job)
     job->look_again_ms = now_ms + gathering.count / LOOK_ALLOCS_PER_MS;
     stop_waiting(alone, job, &gathering);
     places_begin(&places, &gathering);
-    bool due = !job->public.stop && want(alone, job, &gathering, &places);
+    bool due = !job->public.stop && want(alone, job, &gathering, &places, &follow_up);
     enum rollout rollout =
         job->public.stop ? ROLLOUT_NOTHING : rollout_look(alone, &gathering, &places);
     if (rollout != ROLLOUT_ENDED && (due || rollout == ROLLOUT_NEXT)) {
         if (life_check_turn(alone->config.life, 0, NULL) == 0)
-            place_due(alone, job, &gathering, &places, rollout == ROLLOUT_NEXT);
+            place_due(alone, job, &gathering, &places, rollout == ROLLOUT_NEXT, &follow_up);
         else
             alone_look_later(alone, job, life_now_ms(alone->config.life) + LOOK_AGAIN_MS);
     }

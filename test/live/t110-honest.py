@@ -197,7 +197,13 @@ def what_has_failed_is_rescheduled_also_by_the_next_daemon():
     node.kill()
     node.start()
     second = wait_for('the second to fail', lambda: failed(2))[1]
-    assert node.get('/v1/allocation/' + first['ID'])['NextAllocation'] == second['ID']
+    replaced = node.get('/v1/allocation/' + first['ID'])
+    assert replaced['NextAllocation'] == second['ID'] and replaced['DesiredStatus'] == 'stop'
+    assert replaced['FollowupEvalID'] == second['EvalID'] != '', replaced['FollowupEvalID']
+    listed = [alloc for alloc in node.allocs('job') if alloc['ID'] == first['ID']][0]
+    assert listed['NextAllocation'] == second['ID'], listed
+    assert listed['FollowupEvalID'] == second['EvalID'], listed
+    assert second['DesiredStatus'] == 'run', second
     whole = node.get('/v1/allocation/' + second['ID'])
     assert whole['PreviousAllocation'] == first['ID']
     assert [event['PrevAllocID'] for event in whole['RescheduleTracker']['Events']] == [first['ID']]

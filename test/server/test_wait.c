@@ -378,6 +378,16 @@ static void test_property_is_shared_by_as_many_as_it_says(void **state)
 
 /* --- rescheduling --- */
 
+/* ALLOC has failed, and another one has its place. */
+static void check_relieved(struct small_life *small, const char *alloc, const char *why)
+{
+    const struct alloc *record = core_alloc(life_core(small->life), alloc);
+
+    assert_int_equal(record->client_status, CLIENT_FAILED);
+    assert_true(record->stop_wanted);
+    assert_string_equal(record->desired_description, why);
+}
+
 static void test_failed_alloc_is_replaced_after_its_delay(void **state)
 {
     struct small_life *small = *state;
@@ -397,7 +407,13 @@ static void test_failed_alloc_is_replaced_after_its_delay(void **state)
     pass(small, 1);
     struct small_counts second = small_count(small, "j", NULL);
     assert_int_equal(second.live, 1);
-    assert_false(alone_follow_up(small->alone, first.newest, &followed));
+    struct alone_evaluation none;
+    assert_false(alone_follow_up(small->alone, first.newest, &none));
+    check_relieved(small, first.newest, "alloc was rescheduled because it failed");
+    const struct alone_evaluation *made = alone_evaluation(small->alone, followed.id);
+    assert_string_equal(made->status, "complete"); /* it is the one that was named */
+    assert_string_equal(made->triggered_by, "alloc-reschedule");
+    assert_int_equal(made->placed, 1);
 
     char key[JOURNAL_KEY_SIZE], *text;
     (void)snprintf(key, sizeof(key), "alloc/%s", second.newest);
@@ -405,7 +421,47 @@ static void test_failed_alloc_is_replaced_after_its_delay(void **state)
     struct err err;
     assert_int_equal(life_read_spec(small->life, key, &text, &length, &err), 0);
     assert_non_null(strstr(text, first.newest));
+    assert_non_null(strstr(text, followed.id));
     free(text);
+}
+
+static bool count_pending(void *ctx, const struct alone_evaluation *evaluation)
+{
+    *(size_t *)ctx += text_equal(evaluation->status, "pending");
+    return true;
+}
+
+static size_t pending(struct small_life *small)
+{
+    size_t count = 0;
+
+    alone_each_evaluation(small->alone, count_pending, &count);
+    return count;
+}
+
+static void test_failures_close_to_each_other_are_made_good_at_once(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation of[3];
+    struct small_counts failed[3];
+
+    (void)run(small, "j", 3, 100, 50, limited(2));
+    for (size_t i = 0; i < 3; i++) {
+        failed[i] = small_count(small, "j", NULL);
+        fail_one(small, "j");
+        assert_true(alone_follow_up(small->alone, failed[i].newest, &of[i]));
+        pass(small, 4000);
+    }
+    assert_string_equal(of[0].id, of[1].id);
+    assert_int_equal(of[0].wait_until_unix_ns, of[1].wait_until_unix_ns);
+    assert_string_not_equal(of[0].id, of[2].id);
+    assert_int_equal(pending(small), 1); /* the first two are due, and made good */
+    assert_int_equal(small_count(small, "j", NULL).live, 2);
+    assert_int_equal(alone_evaluation(small->alone, of[0].id)->placed, 2);
+    pass(small, DELAY_MS - 4000);
+    assert_int_equal(pending(small), 0);
+    assert_int_equal(small_count(small, "j", NULL).live, 3);
+    assert_int_equal(alone_evaluation(small->alone, of[2].id)->placed, 1);
 }
 
 static void test_attempts_within_the_interval_are_counted_over_lives(void **state)
@@ -462,8 +518,10 @@ static void test_stopped_or_replaced_alloc_is_not_rescheduled(void **state)
     struct small_life *small = *state;
 
     (void)run(small, "j", 1, 300, 50, limited(1));
+    struct small_counts first = small_count(small, "j", NULL);
     fail_one(small, "j");
-    (void)run(small, "j", 1, 300, 50, limited(1)); /* a user wants it at once */
+    (void)run(small, "j", 1, 200, 50, limited(1)); /* a user wants it at once */
+    check_relieved(small, first.newest, "alloc is being updated due to job update");
     assert_int_equal(small_count(small, "j", NULL).live, 1);
     pass(small, 2 * DELAY_MS);
     assert_int_equal(small_count(small, "j", NULL).live, 1);
@@ -571,6 +629,7 @@ int main(void)
         SMALL_TEST(test_distinct_allocs_are_not_together_on_this_node),
         SMALL_TEST(test_property_is_shared_by_as_many_as_it_says),
         SMALL_TEST(test_failed_alloc_is_replaced_after_its_delay),
+        SMALL_TEST(test_failures_close_to_each_other_are_made_good_at_once),
         SMALL_TEST(test_attempts_within_the_interval_are_counted_over_lives),
         SMALL_TEST(test_deadline_is_that_of_the_failure_not_of_the_restart),
         SMALL_TEST(test_replacement_whose_commit_fails_is_tried_again),

@@ -192,7 +192,8 @@ static bool something_waits(const json_t *summary, const json_t *allocs)
 
     json_object_foreach(json_object_get(summary, "Summary"), name, group) waits |=
         json_integer_value(json_object_get(group, "Queued")) > 0;
-    json_array_foreach(allocs, at, alloc) waits |= *cli_value(alloc, "FollowupEvalID") != '\0';
+    json_array_foreach(allocs, at, alloc) waits |=
+        *cli_value(alloc, "FollowupEvalID") != '\0' && *cli_value(alloc, "NextAllocation") == '\0';
     return waits;
 }
 

@@ -159,6 +159,25 @@ static void test_failure_says_why_and_is_the_exit_status(void **state)
                               "Evaluation \"eval-1\" finished, 1 of its allocations failed\n");
 }
 
+/* It may be seen only when another one has its place. */
+static void test_failure_that_was_made_good_is_one(void **state)
+{
+    struct followed *followed = *state;
+
+    follow(followed,
+           (struct answer[]){
+               {.path = PATH,
+                .body = "[{\"ID\":\"aaaaaaaa-1111\",\"EvalID\":\"eval-1\",\"TaskGroup\":\"front\","
+                        "\"DesiredStatus\":\"stop\",\"ClientStatus\":\"failed\",\"CreateIndex\":6,"
+                        "\"NextAllocation\":\"bbbbbbbb-1111\"}]"},
+               {.path = "/v1/evaluation/eval-1", .body = "{\"CreateIndex\":5}"},
+               {.path = NULL},
+           },
+           false);
+    assert_int_equal(followed->status, CLI_UNHEALTHY);
+    assert_non_null(strstr(followed->out, "1 of its allocations failed"));
+}
+
 /* What a new version replaces is waited for; how it ends is no failure of the new one. */
 static void test_replaced_allocs_are_waited_for(void **state)
 {
@@ -248,6 +267,7 @@ int main(void)
         TEST(test_what_was_there_before_is_modified),
         TEST(test_what_waits_for_room_is_said_and_is_the_exit_status),
         TEST(test_failure_says_why_and_is_the_exit_status),
+        TEST(test_failure_that_was_made_good_is_one),
         TEST(test_replaced_allocs_are_waited_for),
         TEST(test_allocs_of_others_are_left_alone),
         TEST(test_stop_does_not_mind_failures),
