@@ -1,7 +1,6 @@
 """Power cuts: the scenario of scenario.py on a machine whose power goes at random moments, with a
 disk that then forgets what was not flushed, and an audit after each boot.  And the same without the
 boots: the disk just before and just after each flush of one run, looked at from outside."""
-import json
 import os
 import random
 import re
@@ -10,62 +9,20 @@ import subprocess
 import tempfile
 import threading
 import time
-from typing import NamedTuple
 
 import machine
-from disk import SECTOR, Disk
+from disk import SECTOR
+from power import FILE_SYSTEMS, Bench, Wrong
 
-BOOT_S = 300
-
-
-class FileSystem(NamedTuple):
-    name: str
-    options: str = ''     # how it is mounted
-    size_mb: int = 256
-    whole: int = SECTOR   # bytes that the disk never tears: btrfs needs its superblock as one
-    repair: str = 'true'  # what a boot of Debian runs before: half a commit in ext4's log ends a mount
-
-
-FILE_SYSTEMS = {
-    'ext4': FileSystem('ext4', repair='e2fsck -p /dev/vdc'),
-    'ext4-data': FileSystem('ext4', '-o data=journal', repair='e2fsck -p /dev/vdc'),
-    'xfs': FileSystem('xfs', size_mb=320), 'btrfs': FileSystem('btrfs', whole=4096)}
 CUTS_ON, MOMENTS_ON = tuple(FILE_SYSTEMS), ('ext4', 'ext4-data')  # which can be read from outside
 FIRST_STEP = 1000  # jobs of one boot never meet the next one's
-
-# What a machine does that nothing but the scenario is wanted of: it is its init.
-INIT = '''#!/bin/sh
-PATH=/usr/sbin:/usr/bin:/sbin:/bin; export PATH
-mount -t proc proc /proc 2>/dev/null; mount -t sysfs sysfs /sys 2>/dev/null
-mount -t cgroup2 cgroup2 /sys/fs/cgroup
-mount -t tmpfs tmpfs /run; mount -t tmpfs tmpfs /tmp
-ip link set lo up; hostname cairn
-stty -F /dev/ttyS1 raw
-mount -o remount,rw / && mkdir -p /data
-exec > /dev/ttyS1 2>/dev/ttyS0 < /dev/null
-%s >&2
-mount -t %s %s /dev/vdc /data || echo 'ended ["the disk cannot be mounted"]'
-python3 /tree/test/vm/scenario.py $1
-sync; poweroff -f
-'''
-# The initrd's own way to the root asks for whatever devices there may be, and this machine is booted
-# time and again: its shell does what is needed, and the kernel leaves out what looks at itself.
-APPEND = ('mitigations=off nokaslr cryptomgr.notests rdinit=/bin/sh -- -c "'
-          'mount -t devtmpfs dev /dev; exec < /dev/console > /dev/console 2>&1; '
-          'modprobe -a virtio_pci virtio_blk ext4; '
-          'mount -t ext4 -o ro /dev/vda /root; mount -t ext4 -o ro /dev/vdb /root/tree; '
-          'mount -t devtmpfs dev /root/dev; exec run-init /root /bin/sh /tree/work %d"')
-
-
-class Wrong(Exception):
-    """What should never be."""
 
 
 class Known:
     """What a node has said that it did, and what it was asked; what must hold of its next state."""
 
     def __init__(self):
-        self.acked, self.asked, self.done = {}, {}, {}
+        self.acked, self.asked, self.done, self.boots = {}, {}, {}, set()
 
     def hear(self, kind, value):
         if kind == 'do':
@@ -88,6 +45,9 @@ class Known:
             raise Wrong('the stop of %s was acknowledged and is not there' % name)
 
     def check(self, state):
+        if state['boot'] in self.boots:
+            raise Wrong('two boots have one id')
+        self.boots.add(state['boot'])
         jobs, payloads = state['jobs'], state['payloads']
         for name, what in self.acked.items():
             self.check_job(name, what, jobs, self.asked)
@@ -118,51 +78,6 @@ class Known:
                     raise Wrong('an exit of %s was made up: %r' % (name, alloc))
 
 
-def make_disk(kind):
-    """A file system of KIND, empty."""
-    system = FILE_SYSTEMS[kind]
-    with tempfile.NamedTemporaryFile(prefix='cairn-disk-', dir=machine.PLACE) as image:
-        image.truncate(system.size_mb << 20)
-        subprocess.run(['mkfs.' + system.name, '-q', image.name], check=True,
-                       stdout=subprocess.DEVNULL)
-        return Disk(image.read(), system.whole)
-
-
-def make_tree(kind, place):
-    """What each machine with a disk of KIND has beside it; made once, each boot says where it begins."""
-    system = FILE_SYSTEMS[kind]
-    machine.tree_disk(INIT % (system.repair, system.name, system.options),
-                      os.path.join(place, 'tree.img'))
-
-
-class Machine:
-    """One boot with DISK, from power on to power off."""
-
-    def __init__(self, disk_socket, first, place):
-        self.console = machine.console()
-        image = os.path.join(place, 'tree.img')
-        self.process = subprocess.Popen(
-            machine.qemu(machine.accelerator(), APPEND % first,
-                         '-drive', 'file=%s,if=virtio,format=raw,readonly=on' % image,
-                         '-drive', 'file=nbd+unix:///?socket=%s,if=virtio,format=raw,'
-                         'cache=none' % disk_socket,
-                         '-serial', 'file:' + self.console, '-serial', 'stdio'),
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors='replace')
-        self.limit = threading.Timer(BOOT_S, self.process.kill)
-        self.limit.start()
-
-    def lines(self):
-        for line in self.process.stdout:
-            kind, _, value = line.strip().partition(' ')
-            if kind in ('fine', 'state', 'do', 'ack', 'done', 'ended') and value.endswith(('}', ']')):
-                yield kind, json.loads(value)
-
-    def cut(self):
-        self.limit.cancel()
-        self.process.kill()
-        self.process.wait()
-
-
 class Moment:
     """When the power goes: at once or some time after the node has said something so often, or after so
     many writes.  Right behind what it has acknowledged, between question and answer, within a commit,
@@ -191,10 +106,10 @@ class Moment:
             self.timer.cancel()
 
 
-def one_boot(disk, known, first, chance, place, path):
+def one_boot(bench, known, first, chance):
     """Boots, audits what the last cut has left, works until the power goes; what it was like."""
-    begun = time.monotonic()
-    guest = Machine(path, first, place)
+    begun, disk = time.monotonic(), bench.disk
+    guest = bench.power_on(first)
     moment = Moment(chance, first == 0, disk, guest.process.kill)
     told, up_s = {'ack': 0, 'done': 0}, None
     try:
@@ -240,16 +155,14 @@ def cuts(count, seed, kind):
     chance, known = random.Random(seed), Known()
     machine.say('%d power cuts, %s, seed %d' % (count, kind, seed))
     with tempfile.TemporaryDirectory(prefix='cairn-cuts-', dir=machine.PLACE) as place:
-        disk, path = make_disk(kind), os.path.join(place, 'disk')
-        disk.serve(path)
-        make_tree(kind, place)
+        bench = Bench(kind, place)
         for number in range(count + 1):
             try:
-                said = one_boot(disk, known, number * FIRST_STEP, chance, place, path)
+                said = one_boot(bench, known, number * FIRST_STEP, chance)
             except Wrong as wrong:
                 kept = os.path.join(machine.PLACE, 'wrong.img')
                 with open(kept, 'wb') as out:
-                    out.write(disk.seen)
+                    out.write(bench.disk.seen)
                 print('not ok %d - power cut: %s\n# disk: %s, again: ./dev vm cuts %d %d %s\n%s'
                       % (number, wrong, kept, count, seed, kind,
                          last_words(machine.console(), kept)))
@@ -307,20 +220,20 @@ def check_moment(journal, acked, seeds):
         cairn('sim', '-from', journal, '-seeds', str(seeds), '-base', '1')
 
 
-def record(acks, disk, path, place):
+def record(acks, bench):
     """Runs the scenario until ACKS answers have come: (moment among the disk's notes, what, job)."""
-    guest, heard = Machine(path, 0, place), []
+    guest, heard = bench.power_on(0), []
     try:
         for said, value in guest.lines():
             if said == 'ended':
                 raise Wrong('the daemon did not start: %r' % value)
             if said == 'ack':  # what it stands on was flushed before it was said
-                heard.append((len(disk.notes), value[0], value[1]))
+                heard.append((len(bench.disk.notes), value[0], value[1]))
                 if len(heard) == acks:
                     return heard
     finally:
         guest.cut()
-    raise Wrong('it ended after %d answers; its console is %s' % (len(heard), guest.console))
+    raise Wrong('it ended after %d answers; its console is %s' % (len(heard), machine.console()))
 
 
 def some(writes, chance):
@@ -341,12 +254,10 @@ def moments(acks, most, seed, kind):
     machine.make()
     chance = random.Random(seed)
     with tempfile.TemporaryDirectory(prefix='cairn-moments-', dir=machine.PLACE) as place:
-        disk, path = make_disk(kind), os.path.join(place, 'disk')
-        begun, image = bytes(disk.platter), os.path.join(place, 'disk.img')
-        disk.serve(path)
-        make_tree(kind, place)
-        heard = record(acks, disk, path, place)
-        notes = disk.notes
+        bench, image = Bench(kind, place), os.path.join(place, 'disk.img')
+        begun = bytes(bench.disk.platter)
+        heard = record(acks, bench)
+        notes = bench.disk.notes
         flushes = [at for at, note in enumerate(notes) if note is None]
         chosen = set(flushes if len(flushes) <= most else chance.sample(flushes, most))
         machine.say('%d writes, %d flushes, of which %d are looked at; %s, seed %d'

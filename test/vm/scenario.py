@@ -2,30 +2,54 @@
 """What runs on a machine whose power may go at any moment: jobs are registered, changed, restarted,
 stopped and collected without end, on a node whose data directory is all that the machine keeps.
 
+It is begun on a machine that then waits, time and again, for its power to come: `ready` is said until
+a line comes that tells what is different now.
+
 Each line that is printed begins with what it is: `fine` (journal verify before the daemon starts),
 `state` (of the node when it has come back), `do` (about to be asked), `ack` (the answer has come),
 `done` (a batch job has ended, as the API says).  Whoever reads them knows what must hold after the
 next boot: test/vm/cuts.py.
 """
 import contextlib
+import fcntl
 import glob
 import json
 import os
 import random
+import select
+import struct
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
 
-CAIRN, DATA, MARKS = '/tree/build/cairn', '/data/node', '/data/marks'
+CAIRN, DATA, MARKS = '/tree/build/cairn', '/srv/node', '/srv/marks'
 ADDRESS = 'http://127.0.0.1:4646'
+RNDADDENTROPY, RNDRESEEDCRNG = 0x40085203, 0x5207  # linux/random.h
 LIVING_MAX = 4  # services at once
 
 
 def say(kind, value):
     sys.stdout.write('%s %s\n' % (kind, json.dumps(value)))
     sys.stdout.flush()
+
+
+def power_on():
+    """Waits for the power; what it comes with.  Each time the same memory wakes up here, so that no id
+    may have been made before, and the time is what it was: neither would be so in a boot."""
+    subprocess.run([CAIRN, 'version'], stdout=subprocess.DEVNULL, check=True)  # it is read once
+    while True:
+        say('ready', [])
+        if select.select([sys.stdin], [], [], 0.1)[0]:
+            break
+    told = json.loads(sys.stdin.readline())
+    time.clock_settime(time.CLOCK_REALTIME, told['now'])
+    chance = bytes.fromhex(told['chance'])
+    with open('/dev/urandom', 'wb') as pool:
+        fcntl.ioctl(pool, RNDADDENTROPY, struct.pack('ii', len(chance) * 8, len(chance)) + chance)
+        fcntl.ioctl(pool, RNDRESEEDCRNG)
+    return told
 
 
 def ask(method, path, body=None):
@@ -106,10 +130,12 @@ def state():
             break
         time.sleep(0.05)
     jobs = ask('GET', '/v1/jobs')
+    with open('/proc/sys/kernel/random/boot_id') as lines:
+        boot = lines.read().strip()
     return {'jobs': {each['ID']: {'stop': each['Stop'], 'status': each['Status']} for each in jobs},
             'allocs': [{'id': each['ID'], 'job': each['JobID'], 'status': each['ClientStatus'],
                         'exits': exits(each)} for each in allocs],
-            'payloads': found, 'marks': {name: marks(name) for name in os.listdir(MARKS)}}
+            'boot': boot, 'payloads': found, 'marks': {name: marks(name) for name in os.listdir(MARKS)}}
 
 
 def work(first):
@@ -151,22 +177,26 @@ def work(first):
 
 
 def main():
+    told = power_on()
+    subprocess.run(told['repair'].split(), stdout=sys.stderr, check=False)
+    if subprocess.run(told['mount'].split(), stdout=sys.stderr, check=False).returncode != 0:
+        say('ended', ['the disk cannot be mounted'])
+        return
     os.makedirs(MARKS, exist_ok=True)
-    first = int(sys.argv[1])
     if os.path.exists(DATA + '/client/journal/data.mdb'):
         verified = subprocess.run([CAIRN, 'journal', 'verify', '-dir', DATA], text=True,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         say('fine', [verified.returncode, verified.stdout])
-    with open('/data/log', 'a') as log:
+    with open('/srv/log', 'a') as log:
         daemon = subprocess.Popen([CAIRN, 'agent', '-data-dir', DATA], stdout=log, stderr=log,
                                   stdin=subprocess.DEVNULL, start_new_session=True)
     until(lambda: daemon.poll() is not None or answers())
     if daemon.poll() is not None:
-        with open('/data/log') as log:
+        with open('/srv/log') as log:
             say('ended', [daemon.returncode, log.read()[-3000:]])
         return
     say('state', state())
-    work(first)
+    work(told['first'])
 
 
 main()
