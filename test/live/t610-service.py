@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The agent as a service: what a manager like systemd hears of it and passes to it, played here;
-with systemd itself: test/vm/systemd.py."""
+with systemd itself: test/vm/package.py."""
 import contextlib
 import os
 import re
