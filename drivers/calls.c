@@ -98,11 +98,6 @@ void driver_destroy(struct drivers *drivers, const struct driver_key *key, drive
         call_add(drivers, key, call);
 }
 
-static bool run_is_running(const struct run *run)
-{
-    return run->phase == RUN_RUNNING || run->phase == RUN_HELD;
-}
-
 int driver_look_begin(struct drivers *drivers, const struct driver_key *key,
                       struct driver_look *ret_look, struct err *err)
 {

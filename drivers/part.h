@@ -6,7 +6,7 @@
  * one driver_* call until its completion has been delivered.
  *
  *   attach --lock held--> CONNECTING -> HELLO -> STARTING -> RUNNING --EXIT--> LEAVING
- *      |                                             \----- connection lost ----/  |
+ *      |  \-> FOUND ---later----/                    \----- connection lost ----/  |
  *      +--lock free--> settle: exit record, or start, or EMPTYING <------ gone ----+
  *                          \-- of a driver that holds its tasks: HELD
  */
@@ -69,8 +69,9 @@ bool key_equal(const struct driver_key *a, const struct driver_key *b); /* but f
 
 enum lock_state { LOCK_ABSENT, LOCK_FREE, LOCK_HELD };
 
-/* Takes the lock of the key if it is free: then RET_FD is the task's file (owned), and RET_BEGUN
- * says whether a payload may have existed.  CREATE makes the file first. */
+/* Takes the lock of the key if it is free: then RET_BEGUN says whether a payload may have existed.
+ * RET_FD is the task's file (owned) if there is one: while somebody else has the lock, to be read
+ * only.  CREATE makes the file first. */
 int key_lock_take(int shim_fd, const struct driver_key *key, bool create,
                   enum lock_state *ret_state, int *ret_fd, bool *ret_begun, struct err *err);
 
@@ -275,10 +276,17 @@ struct plan *plan_make(const struct drivers *drivers, const struct driver_start 
 
 void sessions_close(struct drivers *drivers); /* all end, and nobody is told */
 
-/* --- leftovers.c --- */
+/* --- found.c: runs that an earlier life of the daemon left --- */
 
-/* Ends what sessions of an earlier life of the daemon left in the task that RUN has found. */
-void sessions_sweep(const struct run *run);
+/* True if TASK_FD, whose lock is held, says that the payload runs: who wanted to know is told, and
+ * the shim is spoken with later. */
+bool found_take_up(struct run *run, int task_fd);
+
+/* A call was added to one of those.  May free the run. */
+void found_advance(struct run *run);
+
+/* Ends what sessions of that life left in RUN's task, if nobody has done so. */
+void found_sweep(struct run *run);
 
 /* --- registry.c --- */
 
@@ -358,6 +366,7 @@ enum run_phase {
     RUN_HELLO,
     RUN_STARTING,
     RUN_RUNNING,
+    RUN_FOUND,    /* runs, as its file says; not spoken with so far */
     RUN_HELD,     /* without a shim: starts, runs and ends by the clock */
     RUN_LEAVING,  /* the connection is over, the shim is not yet seen to have ended */
     RUN_EMPTYING, /* no shim any more; the cgroup is being killed */
@@ -428,6 +437,7 @@ struct drivers {
     uint64_t wait_ms; /* for the next look while something is amiss, 0: nothing is */
 
     struct generations found;
+    uint64_t found_count;          /* runs that were taken up by what their files say */
     struct waiting_start *waiting; /* starts, for other generations to be gone */
 
     struct {
@@ -506,6 +516,12 @@ void run_attach(struct run *run);
 
 /* A call was added: does for it what the phase allows. */
 void run_advance(struct run *run);
+
+/* Tells those who wanted to know that the payload runs. */
+void run_tell_running(struct run *run);
+
+/* True as long as no end of what was told to run is known. */
+bool run_is_running(const struct run *run);
 
 /* --- birth.c: making shims --- */
 

@@ -113,10 +113,12 @@ int key_lock_take(int shim_fd, const struct driver_key *key, bool create,
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 || fstat(fd, &status) != 0) {
         int os = errno;
 
-        (void)close(fd); /* nothing was written */
-        if (os != EWOULDBLOCK)
+        if (os != EWOULDBLOCK) {
+            (void)close(fd); /* nothing was written */
             return err_os(err, err_from_errno(os), os, "cannot lock %s", name);
+        }
         *ret_state = LOCK_HELD;
+        *ret_fd = fd;
         return 0;
     }
     *ret_state = LOCK_FREE;

@@ -136,19 +136,31 @@ static void on_reply(struct run *run, const struct shim_reply *reply)
         io_timer_stop(&run->timer);
 }
 
-/* The payload runs: says so to all who wanted to know. */
-static void now_running(struct run *run)
+bool run_is_running(const struct run *run)
+{
+    switch (run->phase) {
+    case RUN_RUNNING:
+    case RUN_FOUND:
+    case RUN_HELD:
+        return true;
+    case RUN_CONNECTING:
+    case RUN_HELLO:
+        return run->reported;
+    case RUN_NEW:
+    case RUN_STARTING:
+    case RUN_LEAVING:
+    case RUN_EMPTYING:
+        break;
+    }
+    return false;
+}
+
+void run_tell_running(struct run *run)
 {
     struct call_list calls = run->calls;
 
-    run->phase = RUN_RUNNING;
-    if (!run->stop_sent)
-        io_timer_stop(&run->timer); /* else it bounds the shim's obedience */
-    if (run->is_found)
-        sessions_sweep(run);
-    run->is_found = false;
-    plan_free(run->plan);
-    run->plan = NULL;
+    if (calls.first == NULL)
+        return;
     calls_init(&run->calls);
     for (struct call *call; (call = calls_take(&calls)) != NULL;) {
         if (call->kind == CALL_START || call->kind == CALL_RECOVER) {
@@ -160,6 +172,17 @@ static void now_running(struct run *run)
             calls_add(&run->calls, call);
         }
     }
+}
+
+static void now_running(struct run *run)
+{
+    run->phase = RUN_RUNNING;
+    if (!run->stop_sent)
+        io_timer_stop(&run->timer); /* else it bounds the shim's obedience */
+    found_sweep(run);
+    plan_free(run->plan);
+    run->plan = NULL;
+    run_tell_running(run);
     send_requests(run);
 }
 
@@ -282,7 +305,7 @@ static void connect_to_shim(struct run *run)
 
     if (shim_connect(run->drivers->shim_fd, &run->key, &fd, NULL) == 0) {
         if (shim_greet(fd)) {
-            run->is_found = true;
+            run->is_found |= !run->reported;
             hello(run, fd);
             return;
         }
@@ -382,10 +405,10 @@ void run_attach(struct run *run)
             run_free(run);
         return;
     }
-    if (state == LOCK_HELD)
-        connect_to_shim(run);
-    else
+    if (state != LOCK_HELD)
         settle(run, task_fd, begun); /* may free the run */
+    else if (!found_take_up(run, task_fd))
+        connect_to_shim(run);
     if (task_fd >= 0)
         (void)close(task_fd); /* a shim that was made has it now */
 }
@@ -411,6 +434,9 @@ void run_advance(struct run *run)
         break;
     case RUN_RUNNING:
         now_running(run);
+        break;
+    case RUN_FOUND:
+        found_advance(run);
         break;
     case RUN_HELD:
         held_advance(run);

@@ -545,7 +545,7 @@ struct driver_session *driver_session_new(struct drivers *drivers, const struct 
                                           bool terminal, const struct driver_session_calls *calls,
                                           struct err *err)
 {
-    const struct run *run = run_find(drivers, &start->key);
+    struct run *run = run_find(drivers, &start->key);
     struct texts instead = {(const char **)(uintptr_t)arguments, arguments_count};
 
     if (arguments_count == 0 || arguments_count > DRIVER_SESSION_ARGUMENTS_MAX ||
@@ -558,7 +558,7 @@ struct driver_session *driver_session_new(struct drivers *drivers, const struct 
         return NULL;
     if (run != NULL && run->phase == RUN_HELD && loop_now_ms() >= mock_begin_ms(run->mock))
         return pretend(drivers, run, calls, err);
-    if (run == NULL || run->phase != RUN_RUNNING) {
+    if (run == NULL || run->phase == RUN_HELD || !run_is_running(run)) {
         (void)err_set(err, ERR_GONE, "task \"%s\" is not running", start->key.task);
         return NULL;
     }
@@ -567,6 +567,7 @@ struct driver_session *driver_session_new(struct drivers *drivers, const struct 
         return NULL;
     if (terminal)
         plan_add_terminal(plan);
+    found_sweep(run); /* before there is one of ours */
     struct driver_session *session = calloc(1, sizeof(*session));
     check(session != NULL);
     *session = (struct driver_session){.drivers = drivers,

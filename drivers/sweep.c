@@ -25,7 +25,7 @@ struct sweep {
     struct call *call;             /* the sweep's own completion */
     size_t outstanding;            /* destroys */
     char parent[CGROUP_NAME_SIZE]; /* looked into */
-    pid_t *at_hand;                /* shims by number, those that a connection leads to; owned */
+    pid_t *at_hand;                /* shims by number, those that their files lead to; owned */
     size_t at_hand_count;
     struct err first; /* of the failures */
 };
@@ -145,7 +145,8 @@ static int compare_pids(const void *a, const void *b)
     return *left < *right ? -1 : *left > *right;
 }
 
-/* Who was found through its file has it.  The kernel says who listens at the other end. */
+/* Who was found through its file has it: who wrote in it while it holds the lock, or who listens at
+ * the other end, as the kernel says. */
 static void note_at_hand(struct sweep *sweep)
 {
     const struct drivers *drivers = sweep->drivers;
@@ -157,7 +158,10 @@ static void note_at_hand(struct sweep *sweep)
         for (const struct run *run = drivers->buckets[i]; run != NULL; run = run->next) {
             socklen_t size = sizeof(peer);
 
-            if (run->is_found && getsockopt(run->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
+            if (run->phase == RUN_FOUND)
+                sweep->at_hand[sweep->at_hand_count++] = run->shim.pid;
+            else if (run->is_found &&
+                     getsockopt(run->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
                 sweep->at_hand[sweep->at_hand_count++] = peer.pid;
         }
     }

@@ -137,6 +137,8 @@ static void started(struct shim *shim)
         .payload_ticks = shim->payload.start_ticks,
         .started_unix_ns = shim->started_unix_ns,
         .key_digest = shim->key_digest,
+        .protocol_oldest = SHIM_PROTOCOL_OLDEST,
+        .protocol_newest = SHIM_PROTOCOL_NEWEST,
     };
 
     shim->phase = SHIM_RUNNING;

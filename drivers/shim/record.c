@@ -8,7 +8,7 @@
 enum { RECORD_VERSION = 1 };
 
 _Static_assert(sizeof(struct record_head) == 24, "part of a format on disk");
-_Static_assert(sizeof(struct started_record) == 104, "part of a format on disk");
+_Static_assert(sizeof(struct started_record) == 112, "part of a format on disk");
 _Static_assert(sizeof(struct exit_record) == 312, "part of a format on disk");
 
 static uint64_t body_digest(const struct record_head *head)

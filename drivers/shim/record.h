@@ -60,6 +60,8 @@ struct started_record {
     int64_t started_unix_ns;
     uint64_t key_digest;
     char boot_id[40];
+    uint16_t protocol_oldest, protocol_newest; /* that it can be spoken with; 0: it did not say */
+    uint32_t zero;
 };
 
 enum exit_kind {

@@ -5,6 +5,7 @@
 #include "test/drivers/room.h"
 
 #include <netinet/in.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -66,6 +67,54 @@ static void test_payload_survives_the_daemon_and_is_found_again(void **state)
     assert_int_equal(room_recover(room, 1), DRIVER_RUNNING); /* already known */
     assert_int_equal(room_stop(room, 1, "", 60000), DRIVER_DONE);
     room_run(room, 0, 1);
+    assert_int_equal(room->exit.code, 21);
+    room_destroy(room, 1);
+    assert_int_equal(room->exits, 1);
+}
+
+/* What is in its file is enough, and no shim is woken for it. */
+static void test_payload_of_a_shim_that_does_not_answer_is_found(void **state)
+{
+    struct room *room = *state;
+    struct proc_identity shim;
+    struct err err = {0};
+
+    room_need_root();
+    room_script(room, "trap 'exit 21' INT; echo $$ > ready; while :; do sleep 0.01; done");
+    in_crashing_daemon(room, start_one);
+    await_task_file(room, "ready");
+    shim = find_shim(room, 1);
+    assert_int_equal(proc_signal(&shim, SIGSTOP, &err), 0);
+
+    room_open(room);
+    assert_int_equal(room_recover(room, 1), DRIVER_RUNNING);
+    assert_int_equal(room->result.shim.pid, shim.pid);
+    assert_int_equal(room->result.payload.pid, number_in(task_file(room, "ready")));
+    assert_int_equal(proc_signal(&shim, SIGCONT, &err), 0);
+    assert_int_equal(room_stop(room, 1, "", 60000), DRIVER_DONE);
+    room_run(room, 0, 1);
+    assert_int_equal(room->exit.code, 21);
+    room_destroy(room, 1);
+    assert_int_equal(room->exits, 1);
+}
+
+/* Nobody is connected to its shim yet. */
+static void test_end_right_after_it_was_found_is_told(void **state)
+{
+    struct room *room = *state;
+    struct err err = {0};
+
+    room_need_root();
+    room_script(room, "trap 'exit 21' INT; echo $$ > ready; while :; do sleep 0.01; done");
+    in_crashing_daemon(room, start_one);
+    await_task_file(room, "ready");
+
+    room_open(room);
+    assert_int_equal(room_recover(room, 1), DRIVER_RUNNING);
+    assert_int_equal(proc_signal(&room->result.payload, SIGINT, &err), 0);
+    await_dead(&room->result.shim);
+    room_run(room, 0, 1);
+    assert_true(room->exit.known);
     assert_int_equal(room->exit.code, 21);
     room_destroy(room, 1);
     assert_int_equal(room->exits, 1);
@@ -504,21 +553,29 @@ static void test_torn_exit_record_counts_as_none(void **state)
     }
 }
 
+enum flaw { SOUND, OTHER_BOOT, OTHER_KEY, NO_PROTOCOL, NEWER_PROTOCOL, ENDED, FLAWS };
+
 /* A directory as somebody else's generation left it: begun, and started with this payload. */
-static void write_started(struct room *room, const struct proc_identity *payload, bool this_boot)
+static void write_started(struct room *room, const struct proc_identity *payload, enum flaw flaw)
 {
     struct driver_key key = room_key(room, 1);
     struct started_record record = {.shim_pid = payload->pid,
                                     .shim_ticks = payload->start_ticks,
                                     .payload_pid = payload->pid,
                                     .payload_ticks = payload->start_ticks,
-                                    .key_digest = key_digest(&key)};
+                                    .key_digest = key_digest(&key) + (flaw == OTHER_KEY),
+                                    .protocol_oldest = SHIM_PROTOCOL_OLDEST,
+                                    .protocol_newest = SHIM_PROTOCOL_NEWEST};
     char path[PATH_SIZE];
     struct err err = {0};
 
     assert_int_equal(proc_boot_id(record.boot_id, &err), 0);
-    if (!this_boot)
+    if (flaw == OTHER_BOOT)
         record.boot_id[0] = record.boot_id[0] == '0' ? '1' : '0';
+    if (flaw == NO_PROTOCOL)
+        record.protocol_oldest = record.protocol_newest = 0;
+    if (flaw == NEWER_PROTOCOL)
+        record.protocol_oldest = record.protocol_newest = SHIM_PROTOCOL_NEWEST + 1;
     record_seal(&record, RECORD_MAGIC_STARTED, sizeof(record));
     assert_int_equal(path_join(path, room->state, "shim"), 0);
     assert_int_equal(directory_make_all(path, 0700, &err), 0);
@@ -526,6 +583,10 @@ static void write_started(struct room *room, const struct proc_identity *payload
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     assert_int_equal(task_file_begin(fd, &err), 0);
     assert_int_equal(task_file_put(fd, TASK_STARTED_AT, &record, false, &err), 0);
+    struct exit_record exit = {.kind = EXIT_ENDED};
+    record_seal(&exit, RECORD_MAGIC_EXIT, sizeof(exit));
+    if (flaw == ENDED)
+        assert_int_equal(task_file_put(fd, TASK_EXIT_AT, &exit, false, &err), 0);
     assert_return_code(close(fd), 0);
 }
 
@@ -549,7 +610,7 @@ static void test_reused_pid_is_never_signalled(void **state)
         written = foreign;
         if (i == 0)
             written.start_ticks -= 5; /* this boot, but the number was somebody else's then */
-        write_started(room, &written, i == 0);
+        write_started(room, &written, i == 0 ? SOUND : OTHER_BOOT);
         room_open(room);
         assert_int_equal(room_recover(room, 1), DRIVER_LOST);
         room_destroy(room, 1);
@@ -558,6 +619,31 @@ static void test_reused_pid_is_never_signalled(void **state)
         room_close(room);
         assert_int_equal(proc_signal(&foreign, SIGKILL, &err), 0);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
+    }
+}
+
+/* Somebody has the lock, and does not say who it is: this process. */
+static void test_file_alone_is_believed_only_if_it_is_of_such_a_shim(void **state)
+{
+    struct room *room = *state;
+    struct driver_key key = room_key(room, 1);
+    struct proc_identity self;
+    char path[PATH_SIZE];
+    struct err err = {0};
+
+    assert_int_equal(proc_identify(getpid(), &self, &err), 0);
+    for (enum flaw flaw = SOUND; flaw < FLAWS; flaw++) {
+        write_started(room, &self, flaw);
+        room_task_file(room, 1, path);
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+        assert_return_code(flock(fd, LOCK_EX | LOCK_NB), errno);
+        room_open(room);
+        driver_recover(room->drivers, &key, room_on_done, room);
+        assert_int_equal(run_find(room->drivers, &key)->phase,
+                         flaw == SOUND ? RUN_FOUND : RUN_CONNECTING);
+        room_close(room);
+        assert_return_code(close(fd), errno);
+        assert_return_code(unlink(path), errno);
     }
 }
 
@@ -662,12 +748,12 @@ static void test_older_shim_is_served_with_what_it_knows(void **state)
     await_task_file(room, "ready");
     room_open(room);
     assert_int_equal(room_recover(room, 1), DRIVER_RUNNING);
+    assert_int_equal(room_signal(room, 1, "SIGUSR1"), DRIVER_DONE);
+    await_task_file(room, "signalled");
     assert_int_equal(run_find(room->drivers,
                               &(struct driver_key){.alloc = ALLOC, .task = "web", .generation = 1})
                          ->protocol,
                      1);
-    assert_int_equal(room_signal(room, 1, "SIGUSR1"), DRIVER_DONE);
-    await_task_file(room, "signalled");
     assert_int_equal(room_stop(room, 1, "", 60000), DRIVER_DONE);
     room_run(room, 0, 1);
     assert_true(room->exit.known);
@@ -735,6 +821,7 @@ static void test_sweep_ends_what_is_unknown_and_keeps_the_rest(void **state)
 /* These depend on the kind of cgroups. */
 #define ON_CGROUPS                                                                                 \
     TEST(test_payload_survives_the_daemon_and_is_found_again),                                     \
+        TEST(test_end_right_after_it_was_found_is_told),                                           \
         TEST(test_start_that_failed_while_nobody_watched_tells_its_reason),                        \
         TEST(test_start_issued_again_after_a_crash_finds_the_first),                               \
         TEST(test_kill_timeout_is_kept_when_the_daemon_dies),                                      \
@@ -749,6 +836,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_CGROUPS,
+        TEST(test_payload_of_a_shim_that_does_not_answer_is_found),
         TEST(test_exit_while_nobody_watches_keeps_its_code),
         TEST(test_restarts_do_not_leak_descriptors),
         TEST(test_port_of_a_lost_payload_is_free_when_the_loss_is_told),
@@ -757,6 +845,7 @@ int main(void)
         TEST(test_start_waits_for_the_destroy_before_it),
         TEST(test_torn_exit_record_counts_as_none),
         TEST(test_reused_pid_is_never_signalled),
+        TEST(test_file_alone_is_believed_only_if_it_is_of_such_a_shim),
         TEST(test_start_after_an_attempt_that_began_nothing_is_a_first_start),
         TEST(test_recover_of_an_attempt_that_began_nothing_leaves_no_file),
         TEST(test_without_descriptors_nothing_is_known_to_be_unbegun),
