@@ -139,7 +139,9 @@ static int write_first(struct store_txn *txn, void *ctx, struct err *err)
     return schema_write(txn, JOURNAL_SCHEMA, err);
 }
 
-static int start_new(struct store *store, struct err *err)
+/* Its file has its name for good before anything is in it: of one that has been written to, nobody
+ * need make sure again. */
+static int start_new(struct store *store, const char *path, struct err *err)
 {
     struct store_figures figures;
 
@@ -150,7 +152,8 @@ static int start_new(struct store *store, struct err *err)
         if (figures.entries[i] != 0)
             return err_set(err, ERR_CORRUPT, "the journal has lost its schema version");
     }
-    return store_write(store, write_first, NULL, err);
+    code = directory_sync(path, err);
+    return code < 0 ? code : store_write(store, write_first, NULL, err);
 }
 
 /* --- opening --- */
@@ -171,13 +174,11 @@ static int open_write(struct journal *journal, const char *path, const struct mi
         return code;
     code = read_schema(journal->store, &schema, err);
     if (code == ERR_GONE)
-        code = start_new(journal->store, err);
+        code = start_new(journal->store, path, err);
     else if (code == 0 && schema > JOURNAL_SCHEMA)
         code = newer_schema(schema, err);
     else if (code == 0 && schema < JOURNAL_SCHEMA)
         code = migrate(journal->store, schema, known, err);
-    if (code == 0)
-        code = directory_sync(path, err);
     if (code == 0)
         code = store_read_begin(journal->store, &txn, err);
     if (code < 0)
