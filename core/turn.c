@@ -19,6 +19,8 @@
 struct sender {
     struct core *core;
     const struct machine *record;
+    struct fsm_event next; /* for TO_VOLUME_NEXT, sent when the sender's step is kept */
+    bool relays;
 };
 
 static void send_to_group(struct core *core, const struct group_member *member,
@@ -40,8 +42,9 @@ static void send_message(void *ctx, const struct fsm_message *message)
     case TO_MACHINE:
         queue_add(core, &message->to, &message->event, false);
         return;
-    case TO_VOLUME_WAITING:
-        send_to_group(core, index_volume_waiting(core, volume_of(sender->record)), message);
+    case TO_VOLUME_NEXT:
+        sender->next = message->event;
+        sender->relays = true;
         return;
     case TO_VOLUME_HEIRS:
         send_to_group(core, index_volume_heirs(core, volume_of(sender->record)), message);
@@ -84,6 +87,29 @@ static uint32_t peers_of(const struct core *core, const struct slot *slot,
         return 0;
     const struct volume *volume = volume_of(record);
     return index_peers(core, slot, volume) | peers_of_plugin(core, volume->define.plugin);
+}
+
+/* Tells EVENT to the first of those that wait for the volume of the claim in SLOT whom it leads on.
+ * What is told to all would cost each of them an event whenever one of them has had its turn. */
+static void relay(struct core *core, const struct slot *slot, const struct fsm_event *event,
+                  const struct fsm_now *now)
+{
+    const struct fsm_def *def = fsm_definition(MACHINE_VOLUME);
+    const struct volume *volume = volume_of(slot_now(slot));
+    const struct group_member *member = index_volume_waiting(core, volume);
+
+    for (; member != NULL; member = member->next) {
+        const struct machine *record = slot_now(member->slot);
+        struct fsm_now then = *now;
+        if (member->slot == slot || member->slot->forsaken)
+            continue;
+        then.peers = peers_of(core, member->slot, record);
+        if (!fsm_leads_on(def, record, event, &then))
+            continue;
+        queue_add(core, &member->slot->id, event, false);
+        core->queue.items[core->queue.count - 1].relayed = true;
+        return;
+    }
 }
 
 /* --- stepping one event --- */
@@ -263,7 +289,9 @@ static void keep_step(struct core *core, struct slot *slot, size_t number,
     *list_more(&core->origins) = number;
 }
 
-static void step(struct core *core, size_t number, struct fsm_now *now, struct rng *rng)
+/* True if the machine has moved; RET_SENDER holds what it has to say to whom can go on now. */
+static bool step_machine(struct core *core, size_t number, struct fsm_now *now, struct rng *rng,
+                         struct sender *ret_sender)
 {
     struct queued item = core->queue.items[number]; /* the queue may move while we step */
     const struct fsm_def *def = fsm_definition((enum machine_kind)item.id.kind);
@@ -276,7 +304,7 @@ static void step(struct core *core, size_t number, struct fsm_now *now, struct r
     bool ended = record != NULL && (slot->forsaken || fsm_is_final(record)); /* this turn */
     if (ended || (record == NULL && (def->states[core->scratch->state].never & bit) != 0)) {
         post_to_nobody(core, &core->queue.items[number]);
-        return;
+        return false;
     }
     if (item.payload_at != SIZE_MAX) {
         check(item.payload_size <= sizeof(payload));
@@ -286,9 +314,9 @@ static void step(struct core *core, size_t number, struct fsm_now *now, struct r
     now->seed = rng_next(rng);
     now->peers = peers_of(core, slot, core->scratch);
     struct stepping stepping = {
-        .def = def, .item = &item, .sender = {core, core->scratch}, .now = now};
+        .def = def, .item = &item, .sender = {.core = core, .record = core->scratch}, .now = now};
     if (!attempt_step(core, slot, number, &stepping))
-        return;
+        return false;
     enum fsm_verdict verdict = stepping.verdict;
     core->figures.ignored += verdict == FSM_IGNORED;
     core->figures.stale += verdict == FSM_STALE;
@@ -297,8 +325,23 @@ static void step(struct core *core, size_t number, struct fsm_now *now, struct r
         unreachable("an event that its state declares never");
     }
     if (verdict != FSM_MOVED)
-        return;
+        return false;
     keep_step(core, slot, number, &stepping);
+    *ret_sender = stepping.sender;
+    return true;
+}
+
+/* Whoever was told to go on passes that on, whatever came of it: it may have ended meanwhile. */
+static void step(struct core *core, size_t number, struct fsm_now *now, struct rng *rng)
+{
+    struct queued item = core->queue.items[number];
+    struct sender sender = {.relays = false};
+    bool moved = step_machine(core, number, now, rng, &sender);
+
+    if (moved && sender.relays)
+        relay(core, slot_find(core, &item.id), &sender.next, now);
+    else if (item.relayed)
+        relay(core, slot_find(core, &item.id), &item.event, now);
 }
 
 static void post_timer(struct core *core, struct slot *slot)

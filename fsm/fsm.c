@@ -138,6 +138,15 @@ static const struct fsm_row *pick(const struct fsm_def *def, const struct fsm_ro
     return row;
 }
 
+bool fsm_leads_on(const struct fsm_def *def, const struct machine *record,
+                  const struct fsm_event *event, const struct fsm_now *now)
+{
+    const struct fsm_row *row = rows_of(def, record->state, event->kind);
+
+    check(def->events[event->kind].payload == PAYLOAD_NONE); /* there is nothing to be absorbed */
+    return row != NULL && pick(def, row, record, event, now)->next != record->state;
+}
+
 static void await_nothing(struct machine *record)
 {
     memset(record->lane_effect, 0, sizeof(record->lane_effect));

@@ -173,7 +173,7 @@ struct fsm_guard_def {
 /* Who gets a message. */
 enum fsm_audience {
     TO_MACHINE,        /* the one named */
-    TO_VOLUME_WAITING, /* every other claim on the sender's volume that waits for its turn */
+    TO_VOLUME_NEXT,    /* of the other claims on its volume that wait, one by one: who can go on */
     TO_VOLUME_HEIRS,   /* every other one that has to learn that the sender leaves it staged */
     TO_PLUGIN_WAITING, /* every claim that waits for the sending plugin */
 };
@@ -254,6 +254,10 @@ enum fsm_verdict fsm_step(const struct fsm_def *def, const struct machine_id *se
                           struct machine *record, const struct fsm_event *event,
                           const struct fsm_now *now, fsm_send *send, void *ctx,
                           struct fsm_step *ret_step);
+
+/* True if EVENT, which has no payload, would lead RECORD into another state.  Pure. */
+bool fsm_leads_on(const struct fsm_def *def, const struct machine *record,
+                  const struct fsm_event *event, const struct fsm_now *now);
 
 /* Makes the record of a machine that does not exist yet: initial state, zeroes.  RECORD has room
  * for FSM_RECORD_BYTES_MAX bytes. */

@@ -84,7 +84,7 @@ enum volume_event_kind {
     X(SEND_READY, SEND, 0, 0)           /* to its alloc */                                         \
     X(SEND_FAILED, SEND, 0, 0)          /* to its alloc */                                         \
     X(SEND_GONE, SEND, 0, 0)            /* to its alloc */                                         \
-    X(SEND_TURN, SEND, 0, 0)            /* to the other claims on the volume */                    \
+    X(SEND_TURN, SEND, 0, 0)            /* to who of the other claims on the volume can go on */   \
     X(UNMOUNT, NODE, M(UNPUBLISHED) | M(NODE_FAILED), 30000)      /* by ourselves, no plugin */    \
     X(UNMOUNT_STAGING, NODE, M(UNSTAGED) | M(NODE_FAILED), 30000) /* is asked or told */
 enum volume_effect {

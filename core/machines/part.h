@@ -30,6 +30,7 @@ struct queued {
     struct fsm_event event;
     bool root;         /* came from outside: waits for the next turn if the commit fails */
     bool proposal;     /* of the control plane: dropped if the commit fails */
+    bool relayed;      /* when its receiver has gone on, the next who can is told (turn.c) */
     size_t payload_at; /* in the queue's bytes; SIZE_MAX: none */
     size_t payload_size;
 };

@@ -3,7 +3,7 @@
  *
  * Whose turn it is comes in with the step (fsm_now.peers): the claim that has a call under way, or
  * is between two of its calls, holds the volume; all others wait in QUEUED or DRAINING until a TURN
- * wakes them.  Everything here is pure.
+ * wakes the first of them whom it leads on.  Everything here is pure.
  */
 #include "fsm/volume/rules.h"
 
@@ -380,7 +380,7 @@ void volume_send(const struct machine_id *self, struct machine *record, uint8_t 
             (void)text_copy(left.external, sizeof(left.external), volume->external); /* same size */
             send(ctx, &message);
         }
-        message.audience = TO_VOLUME_WAITING;
+        message.audience = TO_VOLUME_NEXT;
         message.event = (struct fsm_event){.kind = VE_TURN};
         break;
     case VX_NONE:

@@ -479,6 +479,73 @@ static void test_news_of_a_volume_reach_the_other_claims_on_it_only(void **state
     assert_int_equal(after.events - before.events, 3); /* with READY to its alloc */
 }
 
+/* Turns that were told of in a commit, and those of them that led nobody on. */
+static unsigned turns_told, turns_idle;
+
+static void note_turns(struct seam *seam, const struct journal_batch *batch)
+{
+    (void)seam;
+    for (size_t i = 0; i < batch->events_count; i++) {
+        const struct journal_event *event = &batch->events[i];
+        bool is_turn = event->id.kind == MACHINE_VOLUME && event->event.kind == VE_TURN;
+        turns_told += is_turn;
+        turns_idle += is_turn && event->before == event->after;
+    }
+}
+
+/* The one claim on the volume that has a call under way. */
+static void caller_of(struct seam *seam, char ret_id[8])
+{
+    int found = 0;
+
+    for (char letter = 'a'; letter < 'a' + 8; letter++) {
+        char id[8];
+        (void)text_format(id, sizeof(id), "%c/data", letter); /* fits */
+        uint8_t state = seam_state(seam, MACHINE_VOLUME, id);
+        if (state != V_PUBLISHING && state != V_UNPUBLISHING)
+            continue;
+        (void)text_copy(ret_id, 8, id); /* same size */
+        found++;
+    }
+    assert_int_equal(found, 1);
+}
+
+/* Eight claims on one volume come and go, one call at a time: each call that ends tells the one
+ * that is next, and nobody is told in vain. */
+static void test_turn_of_many_claims_is_told_to_who_goes_on(void **state)
+{
+    struct seam *seam = *state;
+    char id[8];
+
+    for (char letter = 'a'; letter < 'a' + 8; letter++) {
+        (void)text_format(id, sizeof(id), "%c/data", letter); /* fits */
+        claim_volume(seam, id, "disks", "data");
+    }
+    turns_told = turns_idle = 0;
+    seam->looks = note_turns;
+    define_plugin(seam, "disks", false);
+    seam_turn(seam);
+    for (int i = 0; i < 8; i++) {
+        caller_of(seam, id);
+        seam_done(seam, MACHINE_VOLUME, id, LANE_NODE, VE_PUBLISHED, NULL);
+        seam_turn(seam);
+    }
+    assert_int_equal(turns_told, 7);
+    for (char letter = 'a'; letter < 'a' + 8; letter++) {
+        (void)text_format(id, sizeof(id), "%c/data", letter); /* fits */
+        seam_tell(seam, MACHINE_VOLUME, id, VE_RELEASE, NULL);
+    }
+    seam_turn(seam);
+    for (int i = 0; i < 8; i++) {
+        caller_of(seam, id);
+        seam_done(seam, MACHINE_VOLUME, id, LANE_NODE, VE_UNPUBLISHED, NULL);
+        seam_turn(seam);
+    }
+    assert_int_equal(turns_told, 14);
+    assert_int_equal(turns_idle, 0);
+    seam_forget(seam);
+}
+
 /* --- chance and time come from outside --- */
 
 /* The same events at the same times with the same seeds lead to the same journal. */
@@ -640,6 +707,7 @@ int main(void)
         SEAM_TEST(test_news_of_a_plugin_reach_its_users_only_and_each_sees_the_others_as_they_are),
         SEAM_TEST(test_newest_instance_of_a_plugin_counts),
         SEAM_TEST(test_news_of_a_volume_reach_the_other_claims_on_it_only),
+        SEAM_TEST(test_turn_of_many_claims_is_told_to_who_goes_on),
         SEAM_TEST(test_turn_is_a_function_of_events_time_and_seed),
         SEAM_TEST(test_timer_fires_when_it_is_due_and_not_before),
         SEAM_TEST(test_timer_of_a_failed_turn_fires_once_in_the_next),
