@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +110,9 @@ static void add_isolation(struct plan *plan, const struct isolation *isolation)
     add_bind(plan, LAUNCH_BIND_IN_ALLOC | LAUNCH_BIND_READ_ONLY, "alloc/logs", "/alloc/logs");
 }
 
-static void add_mounts(struct plan *plan, const struct spec_mounts *mounts)
+/* Who may mount reaches every device without us.  All others have the few of their own root. */
+static void add_mounts(struct plan *plan, const struct isolation *isolation,
+                       const struct spec_mounts *mounts)
 {
     static const uint32_t spreads[] = {
         [PROPAGATION_PRIVATE] = 0,
@@ -120,10 +123,13 @@ static void add_mounts(struct plan *plan, const struct spec_mounts *mounts)
     for (size_t i = 0; i < mounts->count; i++) {
         const struct spec_mount *mount = &mounts->items[i];
 
+        if (mount->has_devices && (isolation->bounding & (uint64_t)1 << CAP_SYS_ADMIN) == 0)
+            continue;
         add_bind(plan,
                  LAUNCH_BIND_MOUNT | spreads[mount->propagation] |
                      (mount->read_only ? LAUNCH_BIND_READ_ONLY : 0u) |
-                     (mount->is_mount ? LAUNCH_BIND_IS_MOUNT : 0u),
+                     (mount->is_mount ? LAUNCH_BIND_IS_MOUNT : 0u) |
+                     (mount->has_devices ? LAUNCH_BIND_DEVICES : 0u),
                  mount->host, mount->inside);
     }
 }
@@ -230,7 +236,7 @@ struct plan *plan_new(const struct drivers *drivers, const struct driver_start *
     if (is_said(start->hostname))
         add_text(plan, LAUNCH_HOSTNAME, start->hostname);
     if (plan->isolated)
-        add_mounts(plan, &start->mounts);
+        add_mounts(plan, &command->isolation, &start->mounts);
     if (command->has_limits)
         add_limits(plan, &start->task->resources);
     if (command->has_cgroup)

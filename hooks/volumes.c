@@ -202,9 +202,14 @@ static bool read_mount(char *value, struct spec_mount *mount)
 }
 
 /* A storage plugin has the devices of the host, which a job cannot ask for. */
+static bool is_dev(const struct result *result)
+{
+    return result->hook == TASK_HOOK_CSI_PLUGIN && text_equal(result->key, "/dev");
+}
+
 static bool read_place(const struct result *result, char place[SPEC_PLACE_SIZE])
 {
-    if (result->hook == TASK_HOOK_CSI_PLUGIN && text_equal(result->key, "/dev"))
+    if (is_dev(result))
         return text_copy(place, SPEC_PLACE_SIZE, result->key);
     return spec_place(result->key, place) == NULL;
 }
@@ -230,6 +235,7 @@ int hooks_mounts(struct arena *arena, const uint8_t *results, uint32_t bytes,
             !read_mount(arena_copy(arena, result.value, result.value_length), mount))
             return err_set(err, ERR_CORRUPT, "a mount among the results of the hooks is damaged");
         mount->inside = arena_text(arena, place);
+        mount->has_devices = is_dev(&result);
         mounts.count++;
     }
     *ret_mounts = mounts;

@@ -198,7 +198,8 @@ struct spec_mount {
     const char *inside; /* where the task has it: absolute, plain (spec/names.h) */
     bool read_only;
     enum spec_propagation propagation;
-    bool is_mount; /* HOST is one, of a volume: without that it is only the place for it */
+    bool is_mount;    /* HOST is one, of a volume: without that it is only the place for it */
+    bool has_devices; /* in HOST are the host's devices, to be used: for whoever may mount */
 };
 
 struct spec_mounts {

@@ -155,14 +155,15 @@ static int mount_bind(const struct root *root, const struct launch_bind *bind, i
 
 /* --- what the task has asked for --- */
 
-/* Devices in a directory that is mounted are none to the task, but one that is mounted itself is
- * there to be used. */
+/* Devices in a directory that is mounted are none to the task, as a rule, but one that is mounted
+ * itself is there to be used. */
 static uint64_t attributes_of_mount(const struct launch_bind *bind, int host_fd)
 {
     struct stat status;
     uint64_t attributes = attributes_of(bind);
 
-    return fstat(host_fd, &status) == 0 && S_ISBLK(status.st_mode)
+    return (bind->flags & LAUNCH_BIND_DEVICES) != 0 ||
+                   (fstat(host_fd, &status) == 0 && S_ISBLK(status.st_mode))
                ? attributes & ~(uint64_t)MOUNT_ATTR_NODEV
                : attributes;
 }

@@ -165,6 +165,7 @@ enum launch_bind_flags {
     LAUNCH_BIND_BIDIRECTIONAL = 32,
     LAUNCH_BIND_FOLLOW = 64,    /* where it is to be may be a link, which is followed in the root */
     LAUNCH_BIND_IS_MOUNT = 128, /* a mount of the host's: not the place for it when that is gone */
+    LAUNCH_BIND_DEVICES = 256,  /* devices in it are to be used */
 };
 
 struct launch_bind {

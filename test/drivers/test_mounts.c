@@ -194,6 +194,33 @@ static void test_device_that_is_mounted_itself_can_be_used(void **state)
     run(room, "set -e; test -b /srv/disk; : < /srv/disk");
 }
 
+/* The host's /dev, as a storage plugin is given it: for one that may mount.  Others have their own.
+ */
+static void test_devices_of_the_host_are_for_who_may_mount(void **state)
+{
+    struct room *room = *state;
+
+    open_exec(room);
+    assert_return_code(mknod(in_volume("null"), S_IFCHR | 0666, makedev(1, 3)), 0);
+    assert_return_code(chmod(in_volume("null"), 0666), 0);
+    int fd = open(in_volume("null"), O_WRONLY | O_CLOEXEC);
+    if (fd < 0) { /* devices mean nothing here */
+        print_message("skipped: %s\n", strerror(errno));
+        skip();
+    }
+    assert_int_equal(close(fd), 0);
+    write_in_volume("hosts", "");
+    add_mount(room, volume, "/dev", false, PROPAGATION_PRIVATE);
+    room->mounts[0].has_devices = true;
+    run(room, "set -e; test ! -e /dev/hosts; : > /dev/null");
+    room->task.config_json = "{\"command\": \"/bin/sh\", \"cap_add\": [\"sys_admin\"], \"args\": "
+                             "[\"-c\", \"set -e; test -e /dev/hosts; : > /dev/null\"]}";
+    room_start_running(room, 2);
+    room_await_exit(room);
+    assert_int_equal(room->exit.code, 0);
+    room_destroy(room, 2);
+}
+
 static void test_mounts_of_the_host_come_as_was_asked(void **state)
 {
     struct room *room = *state;
@@ -359,6 +386,7 @@ int main(void)
         TEST(test_read_only_holds_for_all_that_is_mounted_below),
         TEST(test_files_in_them_give_no_rights),
         TEST(test_device_that_is_mounted_itself_can_be_used),
+        TEST(test_devices_of_the_host_are_for_who_may_mount),
         TEST(test_mounts_of_the_host_come_as_was_asked),
         TEST(test_mounts_of_a_task_go_to_the_host_only_if_asked),
         TEST(test_what_is_not_there_fails_the_start_by_name),
