@@ -195,7 +195,6 @@ static bool has_network(void *ctx, const char *mode)
 
 static int open_hooks(struct daemon *daemon, struct err *err)
 {
-    static const char *const denied[] = {"root", "Administrator", NULL};
     struct parts *parts = &daemon->parts;
     const struct config *config = parts->config;
 
@@ -230,7 +229,7 @@ static int open_hooks(struct daemon *daemon, struct err *err)
         .alloc_dir = config->alloc_dir,
         .node = &parts->node.known,
         .environment = (const char *const *)environ,
-        .user_denylist = denied,
+        .user_denylist = config->user_denylist,
         .driver = driver_kind,
         .volumes = config->host_volumes,
     };

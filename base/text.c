@@ -64,6 +64,23 @@ bool text_ends_with(const char *text, const char *suffix)
     return length >= tail && memcmp(text + length - tail, suffix, tail) == 0;
 }
 
+bool text_lists(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+
+    while (*list != '\0') {
+        size_t part = strcspn(list, ",");
+        size_t from = strspn(list, " "), to = part;
+
+        while (to > from && list[to - 1] == ' ')
+            to--;
+        if (from < part && to - from == length && strncmp(list + from, name, length) == 0)
+            return true;
+        list += part + (list[part] == ',');
+    }
+    return false;
+}
+
 bool text_goes_up(const char *text)
 {
     while (*text != '\0') {

@@ -24,6 +24,9 @@ bool text_ends_with(const char *text, const char *suffix);
 /* True if a part of the path TEXT is "..". */
 bool text_goes_up(const char *text);
 
+/* True if NAME stands in LIST, between commas and spaces around them. */
+bool text_lists(const char *list, const char *name);
+
 /* Reads a decimal number that is all of TEXT; false on anything else, RET_VALUE untouched. */
 bool text_to_u64(const char *text, uint64_t *ret_value);
 bool text_to_i64(const char *text, int64_t *ret_value);

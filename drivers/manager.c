@@ -17,31 +17,13 @@ enum { LOOK_EVERY_MS = 30000, LOOK_AGAIN_MS = 500, PROBE_AFTER_MS = 500 };
 
 /* --- looking --- */
 
-/* True if NAME stands in LIST, between commas. */
-static bool is_listed(const char *list, const char *name)
-{
-    size_t length = strlen(name);
-
-    while (*list != '\0') {
-        size_t part = strcspn(list, ",");
-        size_t from = strspn(list, " "), to = part;
-
-        while (to > from && list[to - 1] == ' ')
-            to--;
-        if (from < part && to - from == length && strncmp(list + from, name, length) == 0)
-            return true;
-        list += part + (list[part] == ',');
-    }
-    return false;
-}
-
 static const char *denial(const struct drivers_config *config, const char *name)
 {
     const char *allowed = config->allowlist, *denied = config->denylist;
 
-    if (denied != NULL && is_listed(denied, name))
+    if (denied != NULL && text_lists(denied, name))
         return "not allowed by driver.denylist";
-    if (allowed != NULL && allowed[strspn(allowed, " ,")] != '\0' && !is_listed(allowed, name))
+    if (allowed != NULL && allowed[strspn(allowed, " ,")] != '\0' && !text_lists(allowed, name))
         return "not allowed by driver.allowlist";
     return NULL;
 }

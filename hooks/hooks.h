@@ -77,10 +77,10 @@ struct hooks_config {
     struct loop *loop;
     const char *alloc_dir; /* absolute; one directory for each alloc below it; copied */
     const struct hooks_node *node;
-    const char *const *environment;   /* the daemon's, NULL-terminated; NULL: tasks get none of it.
-                                         Nomad's denylist is applied here */
-    const char *const *user_denylist; /* for drivers that isolate, NULL-terminated; NULL: Nomad's
-                                         default, root and Administrator */
+    const char *const *environment; /* the daemon's, NULL-terminated; NULL: tasks get none of it.
+                                       Nomad's denylist is applied here */
+    const char *user_denylist;      /* for drivers that isolate: names, commas between; NULL: none;
+                                     * borrowed */
     const struct spec_driver *(*driver)(const char *name); /* NULL: there is no such */
     struct spec_node_volumes volumes;                      /* of the node; borrowed */
     const struct hooks_network *network;     /* NULL: no alloc has a network of its own */

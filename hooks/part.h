@@ -28,8 +28,8 @@ enum { HOOKS_USER_SIZE = 256 }; /* a user's name, with its NUL */
 struct hooks {
     struct loop *loop;
     const struct hooks_node *node;
-    const char *const *environment;   /* NULL: none */
-    const char *const *user_denylist; /* never NULL */
+    const char *const *environment; /* NULL: none */
+    const char *user_denylist;      /* never NULL */
     const struct spec_driver *(*driver)(const char *name);
     struct spec_node_volumes volumes;    /* borrowed */
     const struct hooks_network *network; /* NULL: there is none but the host's */

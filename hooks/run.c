@@ -20,7 +20,6 @@ enum {
 };
 
 /* Nomad's own, client/config/config.go DefaultUserDenylist. */
-static const char *const default_user_denylist[] = {"root", "Administrator", NULL};
 
 struct hooks_run {
     struct hook_request request; /* what the step sees */
@@ -77,8 +76,7 @@ struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
     hooks->environment = config->environment;
     hooks->driver = config->driver;
     hooks->volumes = config->volumes;
-    hooks->user_denylist =
-        config->user_denylist != NULL ? config->user_denylist : default_user_denylist;
+    hooks->user_denylist = config->user_denylist != NULL ? config->user_denylist : "";
     hooks->privileged = geteuid() == 0;
     hooks->network = config->network;
     hooks->plugins = config->plugins;

@@ -10,11 +10,7 @@
 
 int hooks_validate(const struct hook_request *request, struct err *err)
 {
-    const char *const *denied = request->hooks->user_denylist;
-
-    for (; *denied != NULL; denied++) {
-        if (text_equal(request->user, *denied))
-            return err_set(err, ERR_REFUSED, "running as user \"%s\" is disallowed", *denied);
-    }
-    return 0;
+    if (!text_lists(request->hooks->user_denylist, request->user))
+        return 0;
+    return err_set(err, ERR_REFUSED, "running as user \"%.64s\" is disallowed", request->user);
 }

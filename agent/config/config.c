@@ -59,6 +59,7 @@ void config_defaults(struct config *config)
         .region = "global",
         .datacenter = "dc1",
         .log_level = "INFO",
+        .user_denylist = "root,Administrator",
         .exec_enabled = true,
         .raw_exec_enabled = true,
         .exec_allow_caps = driver_default_capabilities,

@@ -71,6 +71,7 @@ struct config {
     bool log_json;
     char driver_allowlist[512]; /* client.options "driver.allowlist": names, commas between */
     char driver_denylist[512];  /* "driver.denylist" */
+    char user_denylist[512];    /* "user.denylist", default Nomad's: root,Administrator */
     bool exec_enabled;          /* plugin "exec" { config { enabled } }: default true */
     bool raw_exec_enabled;      /* plugin "raw_exec" { config { enabled } }: default true here */
     bool raw_exec_no_cgroups;

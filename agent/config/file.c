@@ -196,6 +196,7 @@ static const struct key keys[] = {
     {IN_OPTIONS, "driver.raw_exec.no_cgroups", KEY_BOOL, FIELD_OF(raw_exec_no_cgroups), NULL},
     {IN_OPTIONS, "driver.allowlist", KEY_TEXT, FIELD_OF(driver_allowlist), NULL},
     {IN_OPTIONS, "driver.denylist", KEY_TEXT, FIELD_OF(driver_denylist), NULL},
+    {IN_OPTIONS, "user.denylist", KEY_TEXT, FIELD_OF(user_denylist), NULL},
     {IN_EXEC_CONFIG, "enabled", KEY_BOOL, FIELD_OF(exec_enabled), NULL},
     {IN_RAW_EXEC_CONFIG, "enabled", KEY_BOOL, FIELD_OF(raw_exec_enabled), NULL},
     {IN_RAW_EXEC_CONFIG, "no_cgroups", KEY_BOOL, FIELD_OF(raw_exec_no_cgroups), NULL},

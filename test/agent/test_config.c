@@ -390,7 +390,8 @@ static void test_what_a_driver_keeps_from_tasks_is_read(void **state)
     struct config *config = &fixture->config;
 
     assert_int_equal(read_text(fixture, "a.hcl",
-                               "client {\n options {\n \"driver.allowlist\" = \"exec\"\n }\n }\n"
+                               "client {\n options {\n \"driver.allowlist\" = \"exec\"\n"
+                               "\"user.denylist\" = \"\"\n }\n }\n"
                                "plugin \"raw_exec\" { config {\n"
                                "denied_envvars = [\"A*\", \"B\"]\n denied_host_uids = \"0,5-9\"\n"
                                "denied_host_gids = \"7\"\n } }\n"
@@ -398,6 +399,7 @@ static void test_what_a_driver_keeps_from_tasks_is_read(void **state)
                                "denied_host_uids = \"1\"\n denied_host_gids = \"2\"\n } }\n"),
                      0);
     assert_string_equal(config->driver_allowlist, "exec");
+    assert_string_equal(config->user_denylist, "");
     assert_string_equal(config->raw_exec_denied_env, "A*,B");
     assert_string_equal(config->raw_exec_denied_uids, "0,5-9");
     assert_string_equal(config->raw_exec_denied_gids, "7");

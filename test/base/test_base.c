@@ -46,6 +46,19 @@ static void test_text_goes_up_by_a_whole_part_only(void **state)
         assert_false(text_goes_up(not_up[i]));
 }
 
+static void test_text_lists_a_whole_name_only(void **state)
+{
+    static const char *const in[] = {"a", "a,b", " a ", "b, a", ",a,", "b,,a"};
+    static const char *const not_in[] = {"", ",", "aa", "a b", "b", "A"};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(in); i++)
+        assert_true(text_lists(in[i], "a"));
+    for (size_t i = 0; i < COUNT_OF(not_in); i++)
+        assert_false(text_lists(not_in[i], "a"));
+    assert_false(text_lists(" , ,", ""));
+}
+
 static void test_text_to_u64_refuses_what_is_no_number(void **state)
 {
     static const char *const bad[] = {"",   "-1",   "+1",  " 1",
@@ -251,6 +264,7 @@ int main(void)
         cmocka_unit_test(test_text_copy_cuts_between_characters_and_zeroes_the_rest),
         cmocka_unit_test(test_text_append_fills_up_to_the_bound_only),
         cmocka_unit_test(test_text_goes_up_by_a_whole_part_only),
+        cmocka_unit_test(test_text_lists_a_whole_name_only),
         cmocka_unit_test(test_text_to_u64_refuses_what_is_no_number),
         cmocka_unit_test(test_text_to_i64_knows_both_ends),
         cmocka_unit_test(test_duration_prints_as_go_does),

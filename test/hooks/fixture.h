@@ -63,7 +63,7 @@ static inline const struct spec_driver *fixture_driver(const char *name)
     return NULL;
 }
 
-static inline void start_hooks(struct fixture *fixture, const char *const *denylist)
+static inline void start_hooks(struct fixture *fixture, const char *denylist)
 {
     const struct hooks_config config = {
         .loop = fixture->loop,
