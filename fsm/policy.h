@@ -127,6 +127,7 @@ struct reconcile_alloc {
     bool live;      /* neither ended nor told to end */
     bool ended;     /* by itself */
     bool succeeded; /* and completely */
+    bool awaited;   /* its successor is, and does not come now */
     bool current;   /* made from a definition as good as the wanted one */
     bool canary;    /* it is tried beside the one in its place, and left alone here */
     bool stop;      /* out: must be told to end */
@@ -139,7 +140,8 @@ struct reconcile_group {
 };
 
 /* What must be stopped and placed so that each group has its count of current allocs.  An alloc of
- * a batch job that has succeeded counts as there, and one of a sysbatch job that has ended. */
+ * a batch job that has succeeded counts as there, and one of a sysbatch job that has ended; and
+ * where nobody else is, one whose successor is awaited. */
 void policy_reconcile(enum spec_job_type type, struct reconcile_alloc *allocs, size_t allocs_count,
                       struct reconcile_group *groups, size_t groups_count);
 

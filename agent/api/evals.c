@@ -103,6 +103,41 @@ void api_eval_allocations(struct api_request *request)
                                                           .ctx = request});
 }
 
+/* --- asking for one --- */
+
+/* What is wrong with BODY, NULL: nothing; in Nomad's words. */
+static const char *fault_of(const struct api_request *request, const json_t *body)
+{
+    const char *id = json_string_value(json_object_get(body, "JobID"));
+
+    if (json_object_size(body) == 0)
+        return NULL; /* older clients send none */
+    if (id == NULL || id[0] == '\0')
+        return "Job ID must be specified";
+    return text_equal(id, request->argument) ? NULL : "JobID not same as job name";
+}
+
+void api_job_evaluate(struct api_request *request)
+{
+    json_t *body = api_body(request, true);
+    const json_t *options = json_object_get(body, "EvalOptions");
+    const char *fault = body == NULL ? NULL : fault_of(request, body);
+    struct alone_evaluation evaluation = {0};
+    struct err err = {0};
+
+    if (body == NULL)
+        return;
+    if (fault != NULL)
+        api_refuse(request, 400, "%s", fault);
+    else if (alone_evaluate(request->api->parts->alone, request->namespace, request->argument,
+                            json_is_true(json_object_get(options, "ForceReschedule")), &evaluation,
+                            &err) != 0)
+        api_refuse_err(request, &err);
+    else
+        api_reply_evaluation(request, &evaluation);
+    json_decref(body);
+}
+
 /* --- what there is none of --- */
 
 /* What Nomad has and this release has not is said so, not "not found". */

@@ -60,7 +60,7 @@ const struct api_route api_routes[] = {
     {"/v1/job/*/deployments",            API_GET,           BLOCKS_ON_JOB,   api_job_deployments,   IN_NAMESPACE(READ_JOB)},
     {"/v1/job/*/deployment",             API_GET,           BLOCKS_ON_JOB,   api_job_deployment,    IN_NAMESPACE(READ_JOB)},
     {"/v1/job/*/plan",                   API_PUT,           BLOCKS_NOT,      api_job_plan,          IN_BODY(SUBMIT_JOB, PLAN_JOB)},
-    {"/v1/job/*/evaluate",               API_ANY,           BLOCKS_NOT,      api_unavailable,       ANYBODY},
+    {"/v1/job/*/evaluate",               API_PUT,           BLOCKS_NOT,      api_job_evaluate,      IN_NAMESPACE(SUBMIT_JOB, EVALUATE_JOB)},
     {"/v1/job/*/dispatch",               API_PUT,           BLOCKS_NOT,      api_job_dispatch,      IN_NAMESPACE(DISPATCH_JOB)},
     {"/v1/job/*/revert",                 API_PUT,           BLOCKS_NOT,      api_job_revert,        IN_NAMESPACE(SUBMIT_JOB, REVERT_JOB)},
     {"/v1/job/*/stable",                 API_ANY,           BLOCKS_NOT,      api_unavailable,       ANYBODY},

@@ -34,6 +34,12 @@ void policy_reconcile(enum spec_job_type type, struct reconcile_alloc *allocs, s
             group->place[alloc->index] = false;
         alloc->stop = alloc->live && !needed && !alloc->canary;
     }
+    for (size_t a = 0; a < allocs_count; a++) {
+        struct reconcile_group *group = find(groups, groups_count, allocs[a].group);
+
+        if (group != NULL && allocs[a].awaited && allocs[a].index < group->count)
+            group->place[allocs[a].index] = false;
+    }
 }
 
 bool policy_is_relieved(const struct alloc *alloc)

@@ -244,6 +244,12 @@ int alone_force(struct alone *alone, const char *namespace, const char *job_id,
 /* When JOB, as JSON, is launched next, in seconds of the wall clock; CRON_NEVER (spec/cron.h). */
 int64_t alone_next_launch(const struct alone *alone, const json_t *job);
 
+/* Places what the job misses, as alone_register; FORCE: what has failed is replaced now, whatever
+ * was tried, if its group is to be rescheduled at all.  ERR_GONE: no such job; ERR_INVALID: other
+ * jobs are made of it. */
+int alone_evaluate(struct alone *alone, const char *namespace, const char *job_id, bool force,
+                   struct alone_evaluation *ret_evaluation, struct err *err);
+
 /* How allocs are stopped: both may be. */
 enum {
     ALONE_PURGE = 1,   /* the job is forgotten, and they are destroyed when they have ended */

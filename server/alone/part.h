@@ -3,20 +3,20 @@
  *
  * alone.c makes it; jobs.c keeps jobs, stored.c says which are believed, kept.c what has ended,
  * evaluations.c what was decided; change.c takes changes back whose commit has failed; posted.c
- * knows what they do to allocs until then; register.c is what callers ask for, and plan.c what
- * would come of it; limits.c says how much of it is taken; place.c makes and stops allocs, and
- * classify.c says which of them go on, by a newer version of their job;
- * feasible.c says which may be here, room.c counts what they hold of the node, and ports.c which
- * ports are whose, and disks.c who takes over whose disk; wait.c looks again at jobs that miss one,
- * for which reschedule.c says when; in rollout/ hold.c and rollout.c replace allocs step by step,
- * in deployments that deployments.c keeps and steer.c lets users steer, and go back to what
- * versions.c keeps; dispatch.c makes jobs of parameterized ones, which tokens.c finds again, and
- * periodic.c of those that times.c says are launched at times; in scaling/ scaling.c changes
- * counts, of which kept.c keeps what was said;
- * collect.c forgets what is over; standing.c says whether allocs may be placed here at all, and
- * drain.c ends them where the node is to be empty.  Volumes of storage plugins, and those of the
- * host that plugins make, are server/storage's; in volumes/ asked.c says whether an alloc may have
- * one, hosted.c the same of those of the host, and users.c who has one of these.
+ * knows what they do to allocs until then; register.c is what callers ask for, evaluate.c that a
+ * job is looked at, and plan.c what would come of it; limits.c says how much of it is taken;
+ * place.c makes and stops allocs, and classify.c says which of them go on, by a newer version of
+ * their job; feasible.c says which may be here, room.c counts what they hold of the node, and
+ * ports.c which ports are whose, and disks.c who takes over whose disk; wait.c looks again at jobs
+ * that miss one, for which reschedule.c says when; in rollout/ hold.c and rollout.c replace allocs
+ * step by step, in deployments that deployments.c keeps and steer.c lets users steer, and go back
+ * to what versions.c keeps; dispatch.c makes jobs of parameterized ones, which tokens.c finds
+ * again, and periodic.c of those that times.c says are launched at times; in scaling/ scaling.c
+ * changes counts, of which kept.c keeps what was said; collect.c forgets what is over; standing.c
+ * says whether allocs may be placed here at all, and drain.c ends them where the node is to be
+ * empty.  Volumes of storage plugins, and those of the host that plugins make, are
+ * server/storage's; in volumes/ asked.c says whether an alloc may have one, hosted.c the same of
+ * those of the host, and users.c who has one of these.
  */
 #ifndef CAIRN_SERVER_ALONE_PART_H
 #define CAIRN_SERVER_ALONE_PART_H
@@ -487,6 +487,10 @@ enum {
 void alone_look(struct alone *alone);
 uint64_t alone_look_deadline_ms(void *ctx);
 
+/* Because what is an alloc that has failed replaced: what is wanted is said anew; somebody else's
+ * end, or a user, has the job looked at; and a user who wants it whatever was tried before. */
+enum evaluate { EVALUATE_NOT, EVALUATE_AS_IT_IS, EVALUATE_FORCED };
+
 /* The allocs of a job as they are, or will be when what is posted is committed. */
 struct gathering {
     struct alone *alone;
@@ -494,6 +498,7 @@ struct gathering {
     const json_t *wanted; /* NULL: nothing */
     bool changed;         /* the job says something else than it did */
     bool begins;          /* it is to run from now on, or to run that: a deployment follows */
+    enum evaluate evaluates;
     struct reconcile_alloc *allocs;
     struct machine_id *ids;
     int64_t *created_unix_ns;
@@ -506,6 +511,9 @@ struct gathering {
 /* Fills GATHERING, whose job and wanted are set; its lists are freed by the caller. */
 void gathering_fill(struct gathering *gathering);
 void gathering_free(struct gathering *gathering);
+
+/* True if nobody takes the place of ALLOC now, which has failed (reschedule.c). */
+bool alone_awaits_next(const struct gathering *gathering, const struct alloc *alloc);
 
 /* --- who goes on (classify.c) --- */
 
@@ -698,6 +706,9 @@ int register_json(struct alone *alone, json_t *json, const struct outcome *outco
 
 /* life_control of a struct alone. */
 void alone_note_changed(void *ctx, const char *id, const struct alloc *alloc);
+
+/* True if what has failed of GROUP is to be tried again at all. */
+bool alone_may_reschedule(const json_t *group);
 
 /* Decides about KEPT, which has failed, once, and again when the job has changed. */
 void alone_decide(struct alone *alone, const struct job *job, const json_t *group,

@@ -145,6 +145,7 @@ static bool gather(void *ctx, const struct machine_id *id, const struct machine 
                      .live = alloc->ended_unix_ns == 0 && !stopped,
                      .ended = alloc->ended_unix_ns != 0 && !stopped,
                      .succeeded = alloc->client_status == CLIENT_COMPLETE && !stopped,
+                     .awaited = !stopped && alone_awaits_next(gathering, alloc),
                      .current = classify_goes_on(gathering, id->text, alloc->assign.group),
                      .canary = is_canary(gathering, id->text, alloc->assign.group),
                  },
@@ -357,7 +358,10 @@ static int place_one(struct alone *alone, const struct gathering *gathering,
         const struct kept *kept = kept_find(alone, gathering->ids[last].text);
         placing.previous = gathering->ids[last].text;
         placing.previous_unix_ns = gathering->created_unix_ns[last];
-        placing.rescheduled = gathering->wanted == NULL && kept != NULL && kept->again;
+        placing.rescheduled =
+            kept != NULL && (gathering->wanted == NULL ? kept->again
+                                                       : gathering->evaluates == EVALUATE_FORCED &&
+                                                             is_relieved(gathering, last));
     }
     int code = place(alone, gathering->job, &placing, eval_id, err);
     if (code == 0 && is_relieved(gathering, last))

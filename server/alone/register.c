@@ -487,7 +487,8 @@ int alone_stop_alloc(struct alone *alone, const char *alloc, unsigned how,
         return code;
 
     struct machine_id id = machine_id_make(MACHINE_ALLOC, alloc);
-    struct gathering gathering = {.alone = alone, .job = job, .wanted = job->json};
+    struct gathering gathering = {
+        .alone = alone, .job = job, .wanted = job->json, .evaluates = EVALUATE_AS_IT_IS};
     struct change change = change_begin(alone, job);
     *ret_evaluation = evaluation_begin(alone, job, "alloc-stop");
     alone_order_stop(alone, job, &id, "alloc was stopped by a user", how & ALONE_AT_ONCE);

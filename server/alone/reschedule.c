@@ -28,6 +28,13 @@ static struct reschedule_policy policy_of(const json_t *group)
     };
 }
 
+bool alone_may_reschedule(const json_t *group)
+{
+    struct reschedule_policy policy = policy_of(group);
+
+    return policy.unlimited || policy.attempts > 0;
+}
+
 /* The rescheduled of SPEC (may be NULL) as the policy knows them; owned by the caller. */
 static struct reschedule_event *events_of(const struct alloc_spec *spec, size_t *ret_count)
 {
@@ -53,7 +60,7 @@ void alone_decide(struct alone *alone, const struct job *job, const json_t *grou
         return;
     kept->decided_index = job->public.job_modify_index;
     kept->follow_up = (struct follow_up){.id = ""};
-    kept->again = policy.unlimited || policy.attempts > 0;
+    kept->again = alone_may_reschedule(group);
     if (!kept->again)
         return; /* its specification is not worth reading: there may be thousands */
     struct alloc_spec *spec = alone_read_spec(alone, kept->id);
@@ -66,6 +73,42 @@ void alone_decide(struct alone *alone, const struct job *job, const json_t *grou
     free(events);
     if (spec != NULL)
         alloc_spec_free(spec);
+}
+
+/* The place of ALLOC waits for room. */
+static bool is_queued(const struct job *job, const struct alloc *alloc)
+{
+    const json_t *place;
+    size_t g, i;
+
+    if (job_group(job, alloc->assign.group, &g) == NULL)
+        return false;
+    json_array_foreach(job_queue(job), i, place)
+    {
+        if ((size_t)json_integer_value(place) == g * JOB_COUNT_MAX + alloc->assign.index)
+            return true;
+    }
+    return false;
+}
+
+/* ALLOC, which has failed, is not replaced now. */
+static bool comes_back_later(const struct gathering *gathering, const struct alloc *alloc)
+{
+    const json_t *group = jobspec_group(gathering->job->json, alloc->assign.group);
+
+    if (is_queued(gathering->job, alloc))
+        return false;
+    if (deployment_gave_up(gathering->job, alloc))
+        return true;
+    return gathering->evaluates != EVALUATE_FORCED || !alone_may_reschedule(group);
+}
+
+bool alone_awaits_next(const struct gathering *gathering, const struct alloc *alloc)
+{
+    enum spec_job_type type = job_type(gathering->job->json);
+
+    return gathering->evaluates != EVALUATE_NOT && (type == JOB_SERVICE || type == JOB_BATCH) &&
+           policy_is_relieved(alloc) && comes_back_later(gathering, alloc);
 }
 
 void alone_history(struct alone *alone, const json_t *group, const char *alloc,

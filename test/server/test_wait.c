@@ -520,12 +520,129 @@ static void test_stopped_or_replaced_alloc_is_not_rescheduled(void **state)
     (void)run(small, "j", 1, 300, 50, limited(1));
     struct small_counts first = small_count(small, "j", NULL);
     fail_one(small, "j");
-    (void)run(small, "j", 1, 200, 50, limited(1)); /* a user wants it at once */
-    check_relieved(small, first.newest, "alloc is being updated due to job update");
+    (void)run(small, "j", 1, 300, 50, limited(1)); /* a user wants it at once */
+    check_relieved(small, first.newest, "alloc was rescheduled because it failed");
     assert_int_equal(small_count(small, "j", NULL).live, 1);
     pass(small, 2 * DELAY_MS);
     assert_int_equal(small_count(small, "j", NULL).live, 1);
     assert_int_equal(small_count(small, "j", NULL).ended, 1);
+}
+
+static void test_newer_version_takes_the_place_of_what_has_failed(void **state)
+{
+    struct small_life *small = *state;
+
+    (void)run(small, "j", 1, 300, 50, limited(1));
+    struct small_counts first = small_count(small, "j", NULL);
+    fail_one(small, "j");
+    (void)run(small, "j", 1, 200, 50, limited(1));
+    check_relieved(small, first.newest, "alloc is being updated due to job update");
+    assert_int_equal(small_count(small, "j", NULL).live, 1);
+}
+
+/* --- evaluating --- */
+
+static struct alone_evaluation evaluate(struct small_life *small, bool force)
+{
+    struct alone_evaluation evaluation = {0};
+    struct err err = {0};
+
+    if (alone_evaluate(small->alone, "default", "j", force, &evaluation, &err) < 0)
+        fail_msg("%s", err.text);
+    small_settle(small);
+    return evaluation;
+}
+
+static void test_evaluation_leaves_failed_allocs_to_their_time(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation followed;
+    struct err err;
+
+    (void)run(small, "j", 2, 300, 50, limited(1));
+    struct small_counts first = small_count(small, "j", NULL);
+    fail_one(small, "j");
+    assert_true(alone_follow_up(small->alone, first.newest, &followed));
+    assert_int_equal(evaluate(small, false).placed, 0);
+    struct small_counts second = small_count(small, "j", NULL);
+    assert_int_equal(alone_stop_alloc(small->alone, second.newest, 0, &followed, &err), 0);
+    small_settle(small); /* in whose place another comes, and in no other */
+    assert_int_equal(small_count(small, "j", NULL).live, 1);
+    pass(small, DELAY_MS);
+    assert_int_equal(small_count(small, "j", NULL).live, 2);
+}
+
+static void test_forced_evaluation_tries_again_at_once(void **state)
+{
+    struct small_life *small = *state;
+
+    (void)run(small, "j", 1, 300, 50, limited(1));
+    struct small_counts first = small_count(small, "j", NULL);
+    fail_one(small, "j");
+    assert_int_equal(evaluate(small, true).placed, 1); /* before its time */
+    check_relieved(small, first.newest, "alloc was rescheduled because it failed");
+    assert_int_equal(evaluate(small, true).placed, 0); /* it is there */
+    fail_one(small, "j");                              /* and with it its deployment */
+    assert_int_equal(evaluate(small, true).placed, 0);
+}
+
+static void test_forced_evaluation_does_not_mind_what_was_tried(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    json_t *job = json_pack("{s:s, s:s, s:[{s:s, s:{s:i, s:s}, s:o, s:[{s:s, s:s, s:{s:s}}]}]}",
+                            "ID", "j", "Type", "batch", "TaskGroups", "Name", "g", "RestartPolicy",
+                            "Attempts", 0, "Mode", "fail", "ReschedulePolicy", limited(1), "Tasks",
+                            "Name", "t", "Driver", "raw_exec", "Config", "command", "/bin/a");
+
+    assert_int_equal(post_job(small, job, &evaluation), 0);
+    small_settle(small);
+    fail_one(small, "j");
+    pass(small, DELAY_MS);
+    fail_one(small, "j"); /* that was its one attempt */
+    assert_int_equal(evaluate(small, false).placed, 0);
+    assert_int_equal(evaluate(small, true).placed, 1);
+    fail_one(small, "j");
+    pass(small, 10 * DELAY_MS); /* what was forced counts, too */
+    assert_int_equal(small_count(small, "j", NULL).live, 0);
+}
+
+static void test_nothing_is_forced_that_is_never_to_be_tried_again(void **state)
+{
+    struct small_life *small = *state;
+
+    (void)run(small, "j", 1, 300, 50, never());
+    fail_one(small, "j");
+    assert_int_equal(evaluate(small, true).placed, 0);
+    assert_string_equal(status_of(small, "j"), "dead");
+}
+
+static void test_evaluation_leaves_what_waits_for_room_where_it_is(void **state)
+{
+    struct small_life *small = *state;
+
+    have_memory(small, 1000);
+    (void)run(small, "j", 1, 600, 50, never());
+    fail_one(small, "j");
+    (void)run(small, "other", 1, 600, 50, never());
+    (void)run(small, "j", 1, 600, 50, never()); /* which is to be there again */
+    assert_int_equal(alone_queued(small_find(small, "j"), 0), 1);
+    assert_int_equal(evaluate(small, false).placed, 0);
+    assert_int_equal(alone_queued(small_find(small, "j"), 0), 1);
+}
+
+static void test_what_cannot_be_evaluated_is_refused(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct err err;
+
+    assert_int_equal(alone_evaluate(small->alone, "default", "j", false, &evaluation, &err),
+                     ERR_GONE);
+    (void)run(small, "j", 1, 300, 50, never());
+    assert_int_equal(alone_deregister(small->alone, "default", "j", 0, &evaluation, &err), 0);
+    small_settle(small);
+    assert_int_equal(evaluate(small, true).placed, 0); /* it is stopped */
 }
 
 /* A job of TYPE, which no node can take over, is asked for. */
@@ -555,6 +672,8 @@ static void test_failed_alloc_of_a_system_job_is_replaced_only_when_asked(void *
     assert_string_equal(status_of(small, "j"), "running");
     assert_int_equal(run_of_node(small, "system", "/bin/a").placed, 1);
     assert_int_equal(small_count(small, "j", NULL).live, 1);
+    fail_one(small, "j");
+    assert_int_equal(evaluate(small, false).placed, 1);
 }
 
 static void test_ended_alloc_of_a_sysbatch_job_is_replaced_only_by_a_new_version(void **state)
@@ -634,6 +753,13 @@ int main(void)
         SMALL_TEST(test_deadline_is_that_of_the_failure_not_of_the_restart),
         SMALL_TEST(test_replacement_whose_commit_fails_is_tried_again),
         SMALL_TEST(test_stopped_or_replaced_alloc_is_not_rescheduled),
+        SMALL_TEST(test_newer_version_takes_the_place_of_what_has_failed),
+        SMALL_TEST(test_evaluation_leaves_failed_allocs_to_their_time),
+        SMALL_TEST(test_forced_evaluation_tries_again_at_once),
+        SMALL_TEST(test_forced_evaluation_does_not_mind_what_was_tried),
+        SMALL_TEST(test_nothing_is_forced_that_is_never_to_be_tried_again),
+        SMALL_TEST(test_evaluation_leaves_what_waits_for_room_where_it_is),
+        SMALL_TEST(test_what_cannot_be_evaluated_is_refused),
         SMALL_TEST(test_failed_alloc_of_a_system_job_is_replaced_only_when_asked),
         SMALL_TEST(test_ended_alloc_of_a_sysbatch_job_is_replaced_only_by_a_new_version),
         SMALL_TEST(test_failed_alloc_is_not_collected_before_it_is_replaced),
