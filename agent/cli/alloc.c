@@ -437,6 +437,7 @@ const struct cli_verb cli_alloc_signal = {
 };
 
 static const struct cli_flag stop_flags[] = {
+    {"detach", FLAG_SWITCH, NULL, "do not wait: nobody does, in any case"},
     {"no-shutdown-delay", FLAG_SWITCH, NULL, "wait for no shutdown_delay, be it under way"},
     {NULL, FLAG_SWITCH, NULL, NULL},
 };

@@ -50,9 +50,13 @@ static const struct cli_verb *find_verb(const struct cli *cli, const char *group
 
 static int fail_no_verb(const struct cli *cli, const char *group, const char *word)
 {
-    const char **names = calloc(cli->verbs_count + 1, sizeof(*names));
+    const char *why = cli_missing(group, word), *space = group[0] != '\0' ? " " : "";
     size_t count = 0;
 
+    if (why != NULL)
+        return cli_fail(CLI_USAGE, "\"%s%s%s\" is Nomad's, and not cairn's: %s", group, space, word,
+                        why);
+    const char **names = calloc(cli->verbs_count + 1, sizeof(*names));
     check(names != NULL);
     for (size_t i = 0; i < cli->verbs_count; i++) {
         const struct cli_verb *verb = cli->verbs[i];
@@ -62,7 +66,7 @@ static int fail_no_verb(const struct cli *cli, const char *group, const char *wo
         else if (group[0] == '\0')
             names[count++] = verb->group;
     }
-    const char *closest = hcl_closest(word, names, count), *space = group[0] != '\0' ? " " : "";
+    const char *closest = hcl_closest(word, names, count);
     free(names);
     if (closest != NULL)
         return cli_fail(CLI_USAGE, "there is no command \"%s%s%.60s\"; did you mean: cairn %s%s%s",

@@ -44,6 +44,9 @@ struct cli {
 /* Says "cairn: ..." on standard error and returns STATUS. */
 int cli_fail(enum cli_exit status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Why there is no such command, if Nomad has it; NULL: it has none either (missing.c). */
+const char *cli_missing(const char *group, const char *name);
+
 /* --- flags and arguments (flags.c) --- */
 
 /* Of every verb that talks with an agent; ends as every list of flags. */
@@ -154,6 +157,9 @@ void cli_table_print_pairs(struct cli_table *table, FILE *to);
 
 void cli_heading(const struct cli *cli, const char *text);
 void cli_print_json(const json_t *value);
+
+/* "MARK<time>: TEXT", at once. */
+void cli_progress(const char *mark, const char *text);
 
 /* Values of the API's JSON, as texts that live until the next 64 calls. */
 const char *cli_value(const json_t *object, const char *name); /* "" if absent */

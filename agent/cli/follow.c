@@ -6,8 +6,6 @@
  */
 #include "agent/cli/cli.h"
 
-#include "io/loop.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,12 +25,6 @@ struct follow {
     } seen;
     size_t waiting, failed; /* of the last look */
 };
-
-static void say(const char *mark, const char *text)
-{
-    (void)printf("%s%s: %s\n", mark, cli_time(loop_now_unix_ns()), text);
-    (void)fflush(stdout); /* progress is for now */
-}
 
 static struct seen *find_seen(struct follow *follow, const char *id)
 {
@@ -97,16 +89,17 @@ static void look_at(struct follow *follow, const json_t *alloc)
     bool modified = seen->status[0] == '\0' && !stopped &&
                     json_integer_value(json_object_get(alloc, "CreateIndex")) < follow->index;
     if (seen->status[0] == '\0' && !stopped)
-        say("    ", cli_format("Allocation \"%s\" %s: group \"%s\"", cli_short(follow->cli, id),
-                               modified ? "modified" : "created", cli_value(alloc, "TaskGroup")));
+        cli_progress("    ",
+                     cli_format("Allocation \"%s\" %s: group \"%s\"", cli_short(follow->cli, id),
+                                modified ? "modified" : "created", cli_value(alloc, "TaskGroup")));
     else if (seen->status[0] == '\0' && !is_over(status))
-        say("    ", cli_format("Allocation \"%s\" stopping: group \"%s\"",
-                               cli_short(follow->cli, id), cli_value(alloc, "TaskGroup")));
+        cli_progress("    ", cli_format("Allocation \"%s\" stopping: group \"%s\"",
+                                        cli_short(follow->cli, id), cli_value(alloc, "TaskGroup")));
     if (seen->status[0] != '\0' || (!stopped && !modified && !text_equal(status, "pending")))
-        say("    ", cli_format("Allocation \"%s\" status changed: \"%s\" -> \"%s\" (%s)",
-                               cli_short(follow->cli, id),
-                               seen->status[0] != '\0' ? seen->status : "pending", status,
-                               cli_value(alloc, "ClientDescription")));
+        cli_progress("    ", cli_format("Allocation \"%s\" status changed: \"%s\" -> \"%s\" (%s)",
+                                        cli_short(follow->cli, id),
+                                        seen->status[0] != '\0' ? seen->status : "pending", status,
+                                        cli_value(alloc, "ClientDescription")));
     if (!stopped && text_equal(status, "failed"))
         explain(alloc);
     (void)text_copy(seen->status, sizeof(seen->status), status); /* they are short */
@@ -156,8 +149,8 @@ int cli_follow(struct cli *cli, const char *evaluation, const char *job, const c
     bool blocked = false;
 
     cli->namespace = namespace;
-    say("==> ", cli_format("Monitoring evaluation \"%s\"", cli_short(cli, evaluation)));
-    say("    ", cli_format("Evaluation triggered by job \"%s\"", job));
+    cli_progress("==> ", cli_format("Monitoring evaluation \"%s\"", cli_short(cli, evaluation)));
+    cli_progress("    ", cli_format("Evaluation triggered by job \"%s\"", job));
     int status = stopping ? 0 : read_evaluation(&follow, &blocked);
     do {
         status = status == 0 ? look(&follow, &index) : status;
@@ -166,17 +159,18 @@ int cli_follow(struct cli *cli, const char *evaluation, const char *job, const c
     if (status != 0)
         return status;
     if (follow.failed > 0 && !stopping) {
-        say("==> ", cli_format("Evaluation \"%s\" finished, %zu of its allocations failed",
-                               cli_short(cli, evaluation), follow.failed));
+        cli_progress("==> ", cli_format("Evaluation \"%s\" finished, %zu of its allocations failed",
+                                        cli_short(cli, evaluation), follow.failed));
         return CLI_UNHEALTHY;
     }
     if (blocked) {
-        say("==> ", cli_format("Evaluation \"%s\" failed to place all allocations; the rest waits "
-                               "for room: cairn job status %s",
-                               cli_short(cli, evaluation), job));
+        cli_progress("==> ",
+                     cli_format("Evaluation \"%s\" failed to place all allocations; the rest waits "
+                                "for room: cairn job status %s",
+                                cli_short(cli, evaluation), job));
         return CLI_UNHEALTHY;
     }
-    say("==> ", cli_format("Evaluation \"%s\" finished with status \"complete\"",
-                           cli_short(cli, evaluation)));
+    cli_progress("==> ", cli_format("Evaluation \"%s\" finished with status \"complete\"",
+                                    cli_short(cli, evaluation)));
     return CLI_OK;
 }

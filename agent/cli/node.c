@@ -402,10 +402,7 @@ static int run_status(struct cli *cli)
     else if (text_equal(context, "plugins"))
         status = cli_plugin_status.run(cli);
     else
-        status = cli_fail(CLI_FAILED,
-                          "\"%s\" is an evaluation; its job shows it: "
-                          "cairn job status -verbose JOB",
-                          id);
+        status = cli_eval_status.run(cli);
     json_decref(answer);
     return status;
 }

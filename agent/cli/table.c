@@ -6,6 +6,8 @@
  */
 #include "agent/cli/cli.h"
 
+#include "io/loop.h"
+
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +81,12 @@ void cli_table_print_pairs(struct cli_table *table, FILE *to)
 void cli_heading(const struct cli *cli, const char *text)
 {
     (void)printf(cli->color ? "\n\033[1m%s\033[0m\n" : "\n%s\n", text);
+}
+
+void cli_progress(const char *mark, const char *text)
+{
+    (void)printf("%s%s: %s\n", mark, cli_time(loop_now_unix_ns()), text);
+    (void)fflush(stdout); /* it is for now */
 }
 
 void cli_print_json(const json_t *value)

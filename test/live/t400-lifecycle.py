@@ -160,6 +160,69 @@ def a_user_runs_the_whole_lifecycle_again_over_a_crash():
     node.finish()
 
 
+def ids_that_run(node):
+    return {alloc['ID'] for alloc in allocs_of(node) if alloc['ClientStatus'] == 'running'}
+
+
+def a_job_is_restarted_so_many_at_a_time():
+    node = Node()
+    node.start()
+    node.run_job(job_of('service', sleeper(), Count=3,
+                        Update={'MaxParallel': 1, 'MinHealthyTime': 0}))
+    wait_for('its deployment',
+             lambda: node.get('/v1/job/job/deployment')['Status'] == 'successful')
+    assert len(ids_that_run(node)) == 3
+    before = sorted(alloc['ID'] for alloc in allocs_of(node))
+    said = node.cli('job', 'restart', '-on-error', 'fail', '-batch-size', '2', 'job').stdout
+    assert 'Restarting 3 allocations' in said and 'Job restart finished\n' in said, said
+    assert sorted(alloc['ID'] for alloc in allocs_of(node)) == before
+    assert all(alloc['TaskStates']['t']['Restarts'] == 1 for alloc in allocs_of(node))
+    said = node.cli('job', 'restart', '-on-error', 'fail', '-reschedule', 'job').stdout
+    assert said.count('is running') == 3, said
+    assert len(ids_that_run(node)) == 3 and not ids_that_run(node) & set(before)
+    listed = {alloc['ID']: alloc for alloc in allocs_of(node)}
+    assert all(listed[id]['NextAllocation'] in listed for id in before), listed
+    answer = node.cli('job', 'restart', 'job', check=False)  # nobody is there to be asked
+    assert answer.returncode == 0, answer.stdout
+    answer = node.cli('job', 'restart', '-on-error', 'ask', 'job', check=False)
+    assert answer.returncode == 3 and 'nobody can be asked' in answer.stdout, answer
+    node.finish()
+
+
+def a_job_is_evaluated_and_started_where_a_user_asks():
+    node = Node()
+    node.start()
+    node.run_job(job_of('batch', raw_exec('t', 'exit 1'),
+                        ReschedulePolicy={'Attempts': 1, 'Interval': 3600 * 10**9,
+                                          'Delay': 3600 * 10**9, 'DelayFunction': 'constant'}))
+    wait_for('its failure', ended(node, 'failed'))
+    first = allocs_of(node)[0]
+    assert node.put('/v1/job/job/evaluate')['EvalID'] != ''
+    assert len(allocs_of(node)) == 1
+    for body in ({'EvalOptions': {}}, {'JobID': 'other'}):
+        try:
+            node.put('/v1/job/job/evaluate', body)
+            raise AssertionError('evaluated: %s' % body)
+        except Refused as refused:
+            assert 'Job' in str(refused), refused
+    node.cli('job', 'eval', '-force-reschedule', '-detach', 'job')
+    second = wait_for('the second', lambda: [alloc for alloc in allocs_of(node)
+                                             if alloc['ID'] != first['ID']])[0]
+    assert node.get('/v1/allocation/' + first['ID'])['NextAllocation'] == second['ID']
+    assert second['EvalID'] in [evaluation['ID'] for evaluation in node.get('/v1/evaluations')]
+    listed = node.cli('eval', 'list', '-job', 'job', '-status', 'complete', '-verbose').stdout
+    assert second['EvalID'] in listed, listed
+    assert second['ID'][:8] in node.cli('eval', 'status', second['EvalID']).stdout
+    said = node.cli('job', 'start', 'job', check=False)
+    assert said.returncode == 1 and 'has not been stopped' in said.stdout, said
+    node.cli('job', 'stop', 'job')
+    node.cli('job', 'start', '-detach', 'job')
+    assert not node.get('/v1/job/job')['Stop']
+    said = node.cli('job', 'tag', 'job', check=False)
+    assert said.returncode == 3 and "is Nomad's" in said.stdout, said
+    node.finish()
+
+
 def a_stop_that_skips_its_delays_over_a_crash():
     node = Node()
     node.start()
@@ -228,6 +291,8 @@ if __name__ == '__main__':
         a_run_is_over_when_its_time_is_also_while_nobody_watches,
         a_user_restarts_what_runs_and_nothing_that_has_ended,
         a_user_runs_the_whole_lifecycle_again_over_a_crash,
+        a_job_is_restarted_so_many_at_a_time,
+        a_job_is_evaluated_and_started_where_a_user_asks,
         a_stop_that_skips_its_delays_over_a_crash,
         sidecars_end_with_the_mains_and_poststop_follows_all,
     ]))

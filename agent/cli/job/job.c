@@ -119,6 +119,7 @@ static const struct cli_flag run_flags[] = {
     {"detach", FLAG_SWITCH, NULL, "do not wait for the allocs to run"},
     {"output", FLAG_SWITCH, NULL, "print the job as JSON, submit nothing"},
     {"check-index", FLAG_NUMBER, "N", "only if the job is at this modify index; 0: only if new"},
+    {"preserve-counts", FLAG_SWITCH, NULL, "groups keep the counts that they have by now"},
     {"var", FLAG_TEXT, "NAME=VALUE", "a variable of the job file; may be repeated"},
     {"var-file", FLAG_TEXT, "FILE", "variables, as name = value in HCL or JSON; may be repeated"},
     {"verbose", FLAG_SWITCH, NULL, "whole ids"},
@@ -132,7 +133,8 @@ static int submit(struct cli *cli, json_t *job, json_t **ret_answer)
 
     if (cli_number(cli, "check-index", &expected) != 0)
         return CLI_USAGE;
-    json_t *body = json_pack("{s:O}", "Job", job);
+    json_t *body =
+        json_pack("{s:O, s:b}", "Job", job, "PreserveCounts", cli_switch(cli, "preserve-counts"));
     check(body != NULL);
     if (expected >= 0) {
         check(json_object_set_new(body, "EnforceIndex", json_true()) == 0);
@@ -280,6 +282,7 @@ static const struct cli_flag stop_flags[] = {
     {"purge", FLAG_SWITCH, NULL, "forget the job and its allocs once they have ended"},
     {"no-shutdown-delay", FLAG_SWITCH, NULL, "wait for no shutdown_delay, be it under way"},
     {"detach", FLAG_SWITCH, NULL, "do not wait for the allocs to end"},
+    {"global", FLAG_SWITCH, NULL, "in all regions: there is one"},
     {"yes", FLAG_SWITCH, NULL, "also if only the beginning of the id was given"},
     {"verbose", FLAG_SWITCH, NULL, "whole ids"},
     {NULL, FLAG_SWITCH, NULL, NULL},
