@@ -38,7 +38,21 @@ struct alloc_stub *specs_stub(struct specs *specs, const char *alloc);
 /* SPEC (moved) is what an alloc runs by that is about to be born. */
 void specs_placed(struct specs *specs, struct alloc_spec *spec);
 
-/* ALLOC is gone: nobody will ask for it; or it runs by another version from now on. */
+/* Who took the place of an alloc. */
+struct alloc_next {
+    char id[UUID_TEXT_SIZE];
+    char follow_up_id[UUID_TEXT_SIZE]; /* the evaluation that made it because the other had failed;
+                                          "": that is not so, or not known any more */
+};
+
+/* That of ALLOC, NULL: nobody did.  The first question about a job's reads what its allocs were
+ * placed by.  Borrowed until the loop goes on. */
+const struct alloc_next *specs_next(struct specs *specs, struct core *core, const char *alloc);
+
+/* ALLOC runs by another version from now on. */
+void specs_renew(struct specs *specs, const char *alloc);
+
+/* ALLOC is gone: nobody will ask for it. */
 void specs_drop(struct specs *specs, const char *alloc);
 
 /* The spec of an alloc, decoded from the journal; ERR_GONE if there is none.  The caller frees it

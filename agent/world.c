@@ -48,9 +48,10 @@ static void trace(void *ctx, const struct journal_event *event)
     const struct world_loop *world = ctx;
     char text[LOG_LINE_SIZE];
 
-    if (event->id.kind == MACHINE_ALLOC &&
-        (event->after == A_GONE || event->event.kind == AE_UPDATE))
+    if (event->id.kind == MACHINE_ALLOC && event->after == A_GONE)
         specs_drop(world->parts->specs, event->id.text);
+    else if (event->id.kind == MACHINE_ALLOC && event->event.kind == AE_UPDATE)
+        specs_renew(world->parts->specs, event->id.text);
     if (!log_wants(LOG_DEBUG))
         return;
     core_describe(event, text, sizeof(text));

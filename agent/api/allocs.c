@@ -65,80 +65,15 @@ static void find_tasks(struct core *core, const char *id, const struct alloc *al
     }
 }
 
-/* --- who took whose place --- */
-
-/* All of them borrowed from the core and from what is known of specs. */
-struct successor {
-    const char *previous, *id;
-    const struct alloc_stub *stub;
-};
-
-struct successors {
-    struct api *api;
-    struct successor *items;
-    size_t count, size;
-};
-
-static bool note_successor(void *ctx, const struct machine_id *id, const struct machine *record)
-{
-    struct successors *successors = ctx;
-    const struct alloc_stub *stub = specs_stub(successors->api->parts->specs, id->text);
-
-    (void)record;
-    if (stub != NULL && stub->previous_id[0] != '\0')
-        *list_more(successors) = (struct successor){stub->previous_id, id->text, stub};
-    return true;
-}
-
-static int by_previous(const void *a, const void *b)
-{
-    const struct successor *left = a, *right = b;
-
-    return strcmp(left->previous, right->previous);
-}
-
-/* Of the allocs of JOB in NAMESPACE; "*" or NULL: of all. */
-static void find_successors(struct api *api, const char *namespace, const char *job,
-                            struct successors *ret_successors)
-{
-    *ret_successors = (struct successors){.api = api};
-    if (job != NULL && !text_equal(namespace, "*"))
-        core_each_of_job(api->parts->core, namespace, job, note_successor, ret_successors);
-    else
-        core_each(api->parts->core, MACHINE_ALLOC, note_successor, ret_successors);
-    if (ret_successors->count > 0)
-        qsort(ret_successors->items, ret_successors->count, sizeof(*ret_successors->items),
-              by_previous);
-}
-
-static const struct successor *successor_of(const struct successors *successors, const char *id)
-{
-    struct successor key = {.previous = id};
-
-    return successors->count == 0 ? NULL
-                                  : bsearch(&key, successors->items, successors->count,
-                                            sizeof(*successors->items), by_previous);
-}
-
-/* Into VIEW: who follows ALLOC, and what makes or made it if it has failed. */
-static void view_next(struct api_alloc_view *view, const struct successors *successors,
-                      const struct alone_evaluation *follow_up)
-{
-    const struct successor *next = successor_of(successors, view->id);
-    bool again = next != NULL && next->stub->rescheduled;
-
-    view->next_id = next == NULL ? "" : next->id;
-    view->follow_up_id = follow_up != NULL ? follow_up->id : again ? next->stub->eval_id : "";
-}
-
 /* --- one alloc as JSON --- */
 
-static void put_alloc(struct writer *to, struct api *api, const char *id, const struct alloc *alloc,
-                      unsigned parts, const struct successors *successors)
+void api_put_alloc(struct writer *to, struct api *api, const char *id, const struct alloc *alloc,
+                   unsigned parts)
 {
     const struct node *node = &api->parts->node;
     const struct task *tasks[ALLOC_MEMBERS_MAX];
     struct alloc_stub *stub = specs_stub(api->parts->specs, id);
+    const struct alloc_next *next = specs_next(api->parts->specs, api->parts->core, id);
     struct alone_evaluation follow_up;
     bool followed = alone_follow_up(api->parts->alone, id, &follow_up);
     const struct alone_job *now =
@@ -151,6 +86,10 @@ static void put_alloc(struct writer *to, struct api *api, const char *id, const 
         .job_type = type_of(alloc, stub),
         .eval_id = stub != NULL ? stub->eval_id : "",
         .previous_id = stub != NULL ? stub->previous_id : "",
+        .next_id = next != NULL ? next->id : "",
+        .follow_up_id = followed       ? follow_up.id
+                        : next != NULL ? next->follow_up_id
+                                       : "",
         .canary = now != NULL && alone_is_canary(now, alloc->assign.group, id),
         .node_id = node->identity.id,
         .node_name = node->known.name,
@@ -164,7 +103,6 @@ static void put_alloc(struct writer *to, struct api *api, const char *id, const 
 
     if ((parts & (API_ALLOC_FULL | API_ALLOC_TASK_STATES)) != 0)
         find_tasks(api->parts->core, id, alloc, tasks);
-    view_next(&view, successors, followed ? &follow_up : NULL);
     /* If it is lost the alloc is shown by what the record says.  One is asked for again and again,
      * a list of many would keep them all. */
     if ((parts & API_ALLOC_FULL) != 0)
@@ -182,16 +120,6 @@ static void put_alloc(struct writer *to, struct api *api, const char *id, const 
         api_format_alloc_stub(to, &view);
     }
     alloc_spec_free(read);
-}
-
-void api_put_alloc(struct writer *to, struct api *api, const char *id, const struct alloc *alloc,
-                   unsigned parts)
-{
-    struct successors successors;
-
-    find_successors(api, alloc->assign.namespace, alloc->assign.job_id, &successors);
-    put_alloc(to, api, id, alloc, parts, &successors);
-    free(successors.items);
 }
 
 /* --- lists --- */
@@ -239,7 +167,6 @@ void api_reply_allocs(struct api_request *request, const struct api_selection *s
 {
     struct core *core = request->api->parts->core;
     struct selected_list list = {.request = request, .selection = selection};
-    struct successors successors;
     struct writer to = api_writer(request);
 
     if (selection->job != NULL && !text_equal(selection->namespace, "*"))
@@ -248,16 +175,12 @@ void api_reply_allocs(struct api_request *request, const struct api_selection *s
         core_each(core, MACHINE_ALLOC, select_alloc, &list);
     if (list.count > 0)
         qsort(list.items, list.count, sizeof(*list.items), by_age);
-    find_successors(request->api, selection->namespace, list.count == 0 ? "" : selection->job,
-                    &successors);
     put_array(&to, NULL);
     for (size_t i = 0; i < list.count; i++)
-        put_alloc(&to, request->api, list.items[i].id, list.items[i].alloc, selection->parts,
-                  &successors);
+        api_put_alloc(&to, request->api, list.items[i].id, list.items[i].alloc, selection->parts);
     put_end(&to);
     api_reply_written(request, &to);
     free(list.items);
-    free(successors.items);
 }
 
 static bool keep_prefix(void *ctx, const char *id, const struct alloc *alloc)

@@ -107,6 +107,52 @@ static void test_spec_of_an_alloc_that_is_gone_is_forgotten(void **state)
     specs_drop(node->parts.specs, id); /* twice is once */
 }
 
+static bool newest(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    if (!alloc_of(record)->stop_wanted && alloc_of(record)->assign.index == 0)
+        assert_true(text_copy(ctx, UUID_TEXT_SIZE, id->text));
+    return true;
+}
+
+/* Another one takes the place of the first of "web". */
+static void replace(struct whole_node *node, char ret_id[UUID_TEXT_SIZE],
+                    char ret_next[UUID_TEXT_SIZE])
+{
+    struct alone_evaluation evaluation;
+    struct err err;
+
+    whole_register(node, "web", ALLOCS);
+    whole_turns(node);
+    core_each_of_job(node->parts.core, "default", "web", newest, ret_id);
+    assert_null(specs_next(node->parts.specs, node->parts.core, ret_id));
+    assert_int_equal(alone_stop_alloc(node->parts.alone, ret_id, 0, &evaluation, &err), 0);
+    assert_null(specs_next(node->parts.specs, node->parts.core, ret_id)); /* not yet */
+    whole_turns(node);
+    core_each_of_job(node->parts.core, "default", "web", newest, ret_next);
+    assert_string_not_equal(ret_id, ret_next);
+}
+
+static void test_who_took_the_place_of_an_alloc_is_known(void **state)
+{
+    struct whole_node *node = *state;
+    struct specs *fresh = specs_new(node->parts.journal); /* as after a restart */
+    struct specs *both[] = {node->parts.specs, fresh};
+    char id[UUID_TEXT_SIZE], next[UUID_TEXT_SIZE];
+
+    replace(node, id, next);
+    for (size_t i = 0; i < COUNT_OF(both); i++) {
+        assert_string_equal(specs_next(both[i], node->parts.core, id)->id, next);
+        assert_string_equal(specs_next(both[i], node->parts.core, id)->follow_up_id, "");
+        assert_null(specs_next(both[i], node->parts.core, next));
+        specs_renew(both[i], next); /* it runs by another version */
+        assert_string_equal(specs_next(both[i], node->parts.core, id)->id, next);
+        specs_drop(both[i], next);
+        assert_null(specs_next(both[i], node->parts.core, id));
+    }
+    assert_null(specs_next(fresh, node->parts.core, "00000000-0000-4000-8000-000000000000"));
+    specs_free(fresh);
+}
+
 static void test_spec_of_no_alloc_is_none(void **state)
 {
     struct whole_node *node = *state;
@@ -152,6 +198,7 @@ int main(void)
         TEST(test_stub_outlives_the_decoded_spec),
         TEST(test_spec_of_an_alloc_that_was_never_born_is_forgotten),
         TEST(test_spec_of_an_alloc_that_is_gone_is_forgotten),
+        TEST(test_who_took_the_place_of_an_alloc_is_known),
         TEST(test_spec_of_no_alloc_is_none),
         TEST(test_spec_of_another_alloc_is_refused),
     };
