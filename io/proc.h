@@ -111,6 +111,11 @@ int cgroup_enter(enum cgroup_mode mode, const char *name, pid_t pid,
 /* The controllers' own directories alone, for who was born in the one that tracks it. */
 int cgroup_enter_controllers(enum cgroup_mode mode, const char *name, pid_t pid, struct err *err);
 
+/* Where systemd has made a cgroup of version 1 for NAME, or for one above it, the caller is in it
+ * then, or in the nearest one above, in the hierarchy by which systemd knows whose a process is and
+ * in those of controllers.  Else it would stay the daemon's, which is limited and ended alone. */
+void cgroup_enter_unit(enum cgroup_mode mode, const char *name);
+
 /* The directory to give to proc_spawn.cgroup on v2 and hybrid; "" on others. */
 void cgroup_directory(enum cgroup_mode mode, const char *name, char *to, size_t size);
 

@@ -419,6 +419,7 @@ static int begin(struct shim *shim, struct launch *launch, struct err *err)
     /* Elsewhere we are born in it. */
     if (shim->cgroup_mode == CGROUP_V1)
         code = cgroup_enter(shim->cgroup_mode, launch->shim_cgroup, 0, err);
+    cgroup_enter_unit(shim->cgroup_mode, launch->shim_cgroup);
     if (code == 0)
         code = open_own(shim, err);
     if (code == 0)

@@ -122,6 +122,44 @@ int cgroup_enter(enum cgroup_mode mode, const char *name, pid_t pid, struct err 
     return cgroup_enter_controllers(mode, name, pid, err);
 }
 
+/* Into the cgroup that NAME's first LENGTH bytes are, or the nearest one above that is there. */
+static int enter_nearest(const char *hierarchy, const char *name, size_t length)
+{
+    struct cgroup_path path;
+    int code = -ENOENT;
+
+    for (;; length--) {
+        if (name[length] != '/' && name[length] != '\0' && length > 0)
+            continue;
+        if (text_format(path.text, sizeof(path.text), CGROUP_ROOT "/%s/%.*s", hierarchy,
+                        (int)length, name))
+            code = enter_path(&path, entrance(0), 0);
+        if (code != -ENOENT || length == 0)
+            return code;
+    }
+}
+
+void cgroup_enter_unit(enum cgroup_mode mode, const char *name)
+{
+    /* The first is systemd's own; cpuset and freezer it leaves alone. */
+    static const char *const hierarchies[] = {"systemd", "memory", "cpu",    "cpuacct",
+                                              "pids",    "blkio",  "devices"};
+    struct cgroup_path path;
+    size_t length = strlen(name);
+
+    if (mode != CGROUP_HYBRID && mode != CGROUP_V1)
+        return;
+    for (; length > 0; length--) {
+        if ((name[length] == '/' || name[length] == '\0') &&
+            text_format(path.text, sizeof(path.text), CGROUP_ROOT "/systemd/%.*s", (int)length,
+                        name) &&
+            access(path.text, F_OK) == 0)
+            break;
+    }
+    for (size_t i = 0; length > 0 && i < COUNT_OF(hierarchies); i++)
+        (void)enter_nearest(hierarchies[i], name, length); /* else we stay where we are */
+}
+
 static int limit_write(const struct cgroup_path *directory, const char *file, uint64_t value)
 {
     char number[24];

@@ -4,6 +4,7 @@
  */
 #include "io/proc.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -449,6 +450,69 @@ static void test_spawn_is_born_in_its_cgroup(void **state)
     assert_int_equal(cgroup_remove(tested, name, &err), 0);
 }
 
+/* What a process of the cgroup BEFORE that has entered the unit above NAME, if there is one, says
+ * of its cgroups. */
+static void say_after_entering(const char *before, const char *name, char *ret_text, size_t size)
+{
+    int pipe_fds[2], status;
+    size_t used = 0;
+
+    assert_return_code(pipe2(pipe_fds, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        int fd = open(before, O_WRONLY);
+        if (write(fd, "0", 1) != 1)
+            _exit(1);
+        cgroup_enter_unit(tested, name);
+        (void)dup2(pipe_fds[1], 1);
+        (void)execl("/bin/cat", "cat", "/proc/self/cgroup", NULL);
+        _exit(1);
+    }
+    assert_return_code(close(pipe_fds[1]), 0);
+    for (ssize_t got; (got = read(pipe_fds[0], ret_text + used, size - 1 - used)) > 0;)
+        used += (size_t)got;
+    ret_text[used] = '\0';
+    assert_return_code(close(pipe_fds[0]), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void test_cgroups_that_systemd_has_made_are_entered(void **state)
+{
+    static const char *const made[] = {"devices", "memory", "systemd"};
+    char unit[64], below[80], before[128], path[128], text[4096];
+
+    (void)state;
+    need_cgroups();
+    for (size_t i = 0; i < COUNT_OF(made); i++) {
+        (void)text_format(path, sizeof(path), "/sys/fs/cgroup/%s/cgroup.procs", made[i]);
+        if (tested == CGROUP_V2 || access(path, W_OK) != 0) {
+            print_message("skipped: needs hierarchies of version 1, systemd's among them\n");
+            skip();
+        }
+    }
+    (void)text_format(unit, sizeof(unit), "cairn-test-%d", (int)getpid());
+    (void)text_format(below, sizeof(below), "%s.service/node/shims", unit);
+    (void)text_format(before, sizeof(before), "/sys/fs/cgroup/devices/%s/tasks", unit);
+    for (size_t i = 0; i < COUNT_OF(made); i++) {
+        (void)text_format(path, sizeof(path), "/sys/fs/cgroup/%s/%s%s", made[i], unit,
+                          i == 0 ? "" : ".service");
+        assert_return_code(mkdir(path, 0755), errno);
+        say_after_entering(before, below, text, sizeof(text));
+        (void)text_format(path, sizeof(path), ":devices:/%s\n", unit);
+        assert_int_equal(strstr(text, path) != NULL, i < 2); /* until there is systemd's */
+    }
+    assert_non_null(strstr(text, ":devices:/\n"));
+    for (size_t i = 0; i < COUNT_OF(made); i++) {
+        (void)text_format(path, sizeof(path), "%s:/%s.service\n", i == 2 ? "name=systemd" : made[i],
+                          unit);
+        assert_int_equal(strstr(text, path) != NULL, i > 0);
+        (void)text_format(path, sizeof(path), "/sys/fs/cgroup/%s/%s%s", made[i], unit,
+                          i == 0 ? "" : ".service");
+        assert_return_code(rmdir(path), errno);
+    }
+}
+
 static void test_mode_none_finds_nothing_and_succeeds(void **state)
 {
     struct cgroup_stats stats;
@@ -479,7 +543,8 @@ static void test_mode_none_finds_nothing_and_succeeds(void **state)
         cmocka_unit_test(test_cgroup_stats_sum_the_processes),                                     \
         cmocka_unit_test(test_cgroup_memory_limit_kills_and_tells),                                \
         cmocka_unit_test(test_cgroup_bounds_the_processors_of_all_in_it),                          \
-        cmocka_unit_test(test_spawn_is_born_in_its_cgroup)
+        cmocka_unit_test(test_spawn_is_born_in_its_cgroup),                                        \
+        cmocka_unit_test(test_cgroups_that_systemd_has_made_are_entered)
 
 /* Removing the last child removes the parent: no trace of a run. */
 static int assert_parent_gone(void **state)
