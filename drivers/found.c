@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-    CONNECT_AFTER_MS = 50, /* what was found is in the journal by then */
+    CONNECT_AFTER_MS = 200, /* what was found is in the journal by then */
     CONNECTS_A_MS = 10,
 };
 
@@ -70,12 +70,9 @@ static void on_time_to_connect(struct io_timer *timer)
 bool found_take_up(struct run *run, int task_fd)
 {
     struct started_record started;
-    struct exit_record exit;
 
     if (run->phase != RUN_NEW || run->plan != NULL || !wants_to_know_only(run) ||
-        task_file_get(task_fd, TASK_STARTED_AT, RECORD_MAGIC_STARTED, &started, sizeof(started),
-                      NULL) != 0 ||
-        !is_ours(run, &started) || exit_record_get(task_fd, &exit, NULL) == 0)
+        !task_file_runs(task_fd, &started) || !is_ours(run, &started))
         return false;
     run->phase = RUN_FOUND;
     run->is_found = true;

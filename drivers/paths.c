@@ -101,7 +101,9 @@ int key_lock_take(int shim_fd, const struct driver_key *key, bool create,
 
     if (code != 0)
         return code;
-    int fd = openat(shim_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
+    /* It is ours: that it is read need not be written down. */
+    int fd = openat(shim_fd, name,
+                    O_RDWR | O_NOATIME | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
     if (fd < 0 && errno == EROFS && !create) /* to find and stop what runs it need not be written */
         fd = openat(shim_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 && errno == ENOENT && !create) {

@@ -117,6 +117,19 @@ int task_file_get(int fd, off_t at, uint32_t magic, void *to, size_t size, struc
     return 0;
 }
 
+bool task_file_runs(int fd, struct started_record *ret_started)
+{
+    _Alignas(8) char bytes[TASK_EXIT_AT - TASK_STARTED_AT + TASK_RECORD_SIZE];
+    ssize_t got = pread(fd, bytes, sizeof(bytes), TASK_STARTED_AT);
+    const size_t exit_at = TASK_EXIT_AT - TASK_STARTED_AT;
+
+    if (got < (ssize_t)exit_at || !record_is_sound(bytes, exit_at, RECORD_MAGIC_STARTED) ||
+        record_is_sound(bytes + exit_at, (size_t)got - exit_at, RECORD_MAGIC_EXIT))
+        return false;
+    copy_record(bytes, ret_started, sizeof(*ret_started));
+    return true;
+}
+
 /* A shim of another version, or a disk, may have left no NUL. */
 static void end_text(struct exit_record *record)
 {

@@ -101,6 +101,9 @@ int task_file_put(int fd, off_t at, const void *record, bool durable, struct err
  * undamaged one. */
 int task_file_get(int fd, off_t at, uint32_t magic, void *to, size_t size, struct err *err);
 
+/* True, and the record of its start, if the task's file has that and no record of its end. */
+bool task_file_runs(int fd, struct started_record *ret_started);
+
 /* Reads the exit record of the task's file; its text has an end, whoever wrote it. */
 int exit_record_get(int fd, struct exit_record *to, struct err *err);
 

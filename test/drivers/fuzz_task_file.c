@@ -8,15 +8,18 @@
 
 static void read_all(int fd)
 {
-    struct started_record started;
+    struct started_record started, again;
     struct exit_record ended;
     struct err err = {0};
 
     int code =
         task_file_get(fd, TASK_STARTED_AT, RECORD_MAGIC_STARTED, &started, sizeof(started), &err);
     check(code == 0 || err.text[0] != '\0');
-    if (exit_record_get(fd, &ended, &err) == 0)
+    bool has_ended = exit_record_get(fd, &ended, &err) == 0;
+    if (has_ended)
         check(memchr(ended.message, '\0', sizeof(ended.message)) != NULL);
+    check(task_file_runs(fd, &again) == (code == 0 && !has_ended));
+    check(code != 0 || has_ended || memcmp(&started, &again, sizeof(again)) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
