@@ -162,6 +162,14 @@ int directory_admit(int fd, uid_t uid, struct err *err);
 
 /* --- facts --- */
 
+enum { HOST_NUMA_MAX = 64 };
+
+/* A part of the machine whose processors have memory of their own. */
+struct host_numa {
+    unsigned number;
+    char cores[128]; /* as the kernel lists them: "0-3,8-11" */
+};
+
 struct host_facts {
     char hostname[256];
     char kernel_name[65], kernel_version[65], arch[65];
@@ -174,6 +182,9 @@ struct host_facts {
     char disk_device[256], disk_mountpoint[256]; /* of the same, as the mount table has them */
     char ip_address[64]; /* of the interface with the default route, else "127.0.0.1" */
     char network_interface[32];
+    unsigned landlock; /* the version of it that the kernel has, 0: none */
+    struct host_numa numa[HOST_NUMA_MAX];
+    size_t numa_count; /* 0: the kernel does not say */
 };
 
 /* What cannot be found out keeps its documented default or is empty or 0. */

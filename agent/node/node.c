@@ -89,10 +89,24 @@ static const char signals[] =
     "SIGPIPE,SIGPROF,SIGQUIT,SIGSEGV,SIGSTOP,SIGSYS,SIGTERM,SIGTRAP,SIGTSTP,SIGTTIN,SIGTTOU,SIGURG,"
     "SIGUSR1,SIGUSR2,SIGWINCH,SIGXCPU,SIGXFSZ";
 
+static void collect_numa(struct spec_pairs *to, const struct host_facts *facts)
+{
+    char name[32];
+
+    if (facts->numa_count > 0)
+        add_number(to, "numa.node.count", facts->numa_count);
+    for (size_t i = 0; i < facts->numa_count; i++) {
+        (void)text_format(name, sizeof(name), "numa.node%u.cores",
+                          facts->numa[i].number); /* fits */
+        add(to, name, facts->numa[i].cores);
+    }
+}
+
 static void collect_attributes(struct node *node, const struct config *config)
 {
     struct spec_pairs *to = &node->known.attributes;
     const struct host_facts *facts = &node->facts;
+    char text[96];
 
     add(to, "arch", go_arch(facts->arch));
     add(to, "cpu.arch", go_arch(facts->arch));
@@ -101,19 +115,27 @@ static void collect_attributes(struct node *node, const struct config *config)
     add_number(to, "cpu.numcores", facts->cpu_cores);
     add_number(to, "cpu.reservablecores", core_set_count(&node->cores));
     add_number(to, "cpu.totalcompute", (uint64_t)facts->cpu_mhz * facts->cpu_cores);
+    add_number(to, "cpu.usablecompute", (uint64_t)facts->cpu_mhz * facts->cpu_cores);
     add(to, "kernel.arch", facts->arch);
     add(to, "kernel.name", go_system(facts->kernel_name));
     add(to, "kernel.version", facts->kernel_version);
+    if (facts->landlock > 0 && text_format(text, sizeof(text), "v%u", facts->landlock))
+        add(to, "kernel.landlock", text);
     add_number(to, "memory.totalbytes", facts->memory_bytes);
     add(to, "nomad.bridge.hairpin_mode", config->bridge_hairpin ? "true" : "false");
     add(to, "nomad.version", CAIRN_NOMAD_VERSION);
     add(to, "cairn.version", CAIRN_VERSION);
+    collect_numa(to, facts);
     add(to, "os.name", facts->os_name);
     add(to, "os.version", facts->os_version);
     add(to, "os.cgroups", cgroup_mode_name(cgroup_mode()));
     if (cgroup_mode() != CGROUP_NONE)
         add(to, "os.cgroups.version", cgroup_mode() == CGROUP_V2 ? "2" : "1");
     add(to, "os.signals", signals);
+    if (config->bind_address[0] != '\0' &&
+        text_format(text, sizeof(text), strchr(config->bind_address, ':') ? "[%s]:%u" : "%s:%u",
+                    config->bind_address, config->http_port))
+        add(to, "unique.advertise.address", text);
     add(to, "unique.hostname", facts->hostname);
     add(to, "unique.network.ip-address", facts->ip_address);
     add_number(to, "unique.storage.bytestotal", facts->disk_bytes);

@@ -12,14 +12,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <linux/landlock.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { CPU_MHZ_UNKNOWN = 1000, LINES_MAX = 100000 };
 
@@ -431,6 +434,39 @@ static void read_cpu_stats(struct host_cpu_times *since, struct host_stats *stat
 
 /* --- the two calls --- */
 
+/* --- parts of the machine --- */
+
+static bool read_cores(void *ctx, char *line)
+{
+    struct host_numa *numa = ctx;
+
+    return !text_copy(numa->cores, sizeof(numa->cores), line);
+}
+
+/* "0-1,3": each of them, for which there is room. */
+static bool read_numa(void *ctx, char *line)
+{
+    struct host_facts *facts = ctx;
+    char path[80], *rest = line, *range;
+
+    while ((range = strsep(&rest, ",")) != NULL) {
+        unsigned first, last;
+        int read = sscanf(range, "%u-%u", &first, &last);
+
+        for (unsigned number = first;
+             read > 0 && number <= (read == 1 ? first : last) && facts->numa_count < HOST_NUMA_MAX;
+             number++) {
+            struct host_numa *numa = &facts->numa[facts->numa_count++];
+
+            numa->number = number;
+            check(
+                text_format(path, sizeof(path), "/sys/devices/system/node/node%u/cpulist", number));
+            each_line(path, read_cores, numa);
+        }
+    }
+    return false;
+}
+
 int host_read_facts(const char *data_dir, struct host_facts *ret_facts, struct err *err)
 {
     struct host_facts facts = {0};
@@ -444,6 +480,9 @@ int host_read_facts(const char *data_dir, struct host_facts *ret_facts, struct e
     read_system(&facts);
     read_cpu(&facts);
     read_network(&facts);
+    each_line("/sys/devices/system/node/online", read_numa, &facts);
+    long landlock = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    facts.landlock = landlock > 0 ? (unsigned)landlock : 0;
     each_line("/proc/meminfo", read_memory_line, &memory);
     facts.memory_bytes = memory.total;
     facts.disk_bytes = (uint64_t)disk.f_blocks * disk.f_frsize;

@@ -510,6 +510,19 @@ def what_nomads_client_counts_has_its_name_here():
     node.finish()
 
 
+def what_the_machine_is_like_is_among_its_attributes():
+    node = Node()
+    node.start()
+    said = node.get('/v1/node/' + node.get('/v1/nodes')[0]['ID'])['Attributes']
+    assert said['unique.advertise.address'] == '127.0.0.1:%d' % node.port, said
+    assert said['cpu.usablecompute'] == said['cpu.totalcompute'], said
+    parts = {entry[len('node'):] for entry in os.listdir('/sys/devices/system/node')
+             if entry.startswith('node')} if os.path.isdir('/sys/devices/system/node') else set()
+    assert {name[len('numa.node'):-len('.cores')] for name in said if name.endswith('.cores')} == parts, said
+    assert said.get('numa.node.count', '0') == str(len(parts)), said
+    node.finish()
+
+
 def rotation_is_followed_without_gap_or_double():
     go = 'while [ ! -e "$NOMAD_TASK_DIR/go" ]; do sleep 0.05; done; '
     lines = 600000  # 4 MB
@@ -658,4 +671,5 @@ if __name__ == '__main__':
         who_shows_his_token_in_a_handshake_is_who_it_says,
         every_gauge_of_nomads_client_has_its_name_here,
         what_nomads_client_counts_has_its_name_here,
+        what_the_machine_is_like_is_among_its_attributes,
     ]))

@@ -345,6 +345,16 @@ static void test_facts_agree_with_the_machine(void **state)
     assert_true(facts.disk_mountpoint[0] == '/');
     assert_true(facts.ip_address[0] != '\0');
     assert_true(facts.network_interface[0] != '\0');
+    assert_int_equal(facts.numa_count > 0, access("/sys/devices/system/node/node0", F_OK) == 0);
+    for (size_t i = 0; i < facts.numa_count; i++)
+        assert_true(i == 0 || facts.numa[i].number > facts.numa[i - 1].number);
+    if (facts.numa_count == 1 && facts.cpu_cores > 1 &&
+        facts.cpu_cores == sysconf(_SC_NPROCESSORS_CONF)) { /* then all are in it */
+        char all[32];
+
+        assert_true(text_format(all, sizeof(all), "0-%u", facts.cpu_cores - 1));
+        assert_string_equal(facts.numa[0].cores, all);
+    }
 }
 
 static void test_stats_add_up(void **state)
