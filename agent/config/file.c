@@ -673,9 +673,33 @@ static int read_hcl(struct reader *reader, const char *text, size_t length)
     return code;
 }
 
-static int read_json(struct reader *reader, const char *text, size_t length)
+/* What begins at AT is behind a comma, and ends an object or a list. */
+static bool ends_here(const char *at)
+{
+    at += strspn(at, " \t\r\n");
+    return *at == '}' || *at == ']';
+}
+
+/* Commas behind the last of a list, which Nomad lets pass, become blanks. */
+static void drop_last_commas(char *text)
+{
+    bool quoted = false;
+
+    for (char *at = text; *at != '\0'; at++) {
+        if (quoted && *at == '\\' && at[1] != '\0')
+            at++;
+        else if (*at == '"')
+            quoted = !quoted;
+        else if (*at == ',' && !quoted && ends_here(at + 1))
+            *at = ' ';
+    }
+}
+
+static int read_json(struct reader *reader, char *text, size_t length)
 {
     json_error_t error;
+
+    drop_last_commas(text);
     json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     int code;
 

@@ -161,11 +161,32 @@ static bool check_duplicates(struct hcl_parser *parser, const struct hcl_body *b
                     first->place.line) != NULL;
 }
 
+/* HCL's first version has dots in names: driver.raw_exec.enable = "1". */
+static const char *parse_dotted(struct hcl_parser *parser)
+{
+    const char *name = parse_name(parser);
+    size_t length;
+
+    while (name != NULL && parser->quoted_names && parser->token == '.') {
+        hcl_next_token(parser);
+        if (parser->token != TOKEN_IDENTIFIER)
+            return hcl_fail(parser, parser->place, NULL, "a name goes on behind a dot");
+        const char *rest = parse_name(parser);
+        if (rest == NULL)
+            return NULL;
+        length = strlen(name) + strlen(rest) + 2;
+        char *both = arena_new(&parser->file->arena, length);
+        check(text_format(both, length, "%s.%s", name, rest));
+        name = both;
+    }
+    return name;
+}
+
 /* One attribute or block; the held token is its name, or begins it. */
 static bool parse_item(struct hcl_parser *parser, struct hcl_body *body)
 {
     struct hcl_place place = parser->place;
-    const char *name = parse_name(parser);
+    const char *name = parse_dotted(parser);
     bool parsed;
 
     if (name == NULL)

@@ -464,6 +464,57 @@ static void test_missing_file_is_named(void **state)
     assert_non_null(strstr(scratch->err.text, "none.hcl"));
 }
 
+/* What Nomad lets stand for an address of the machine. */
+static void test_addresses_of_this_machine_are_found(void **state)
+{
+    static const char *const wrong[] = {"{{ GetInterfaceIP \"no-such-0\" }}",
+                                        "{{ GetAllInterfaces }}", "{{ GetInterfaceIP \"lo\" }",
+                                        "{{ GetInterfaceIP \"lo\" }}}"};
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+    struct err *err = &fixture->scratch->err;
+
+    assert_true(text_copy(config->data_dir, sizeof(config->data_dir), "/data"));
+    assert_true(text_copy(config->bind_address, sizeof(config->bind_address), "localhost"));
+    assert_int_equal(config_finish(config, err), 0);
+    assert_string_equal(config->bind_address, "127.0.0.1");
+    assert_int_equal(
+        read_text(fixture, "a.hcl", "bind_addr = \"{{ GetInterfaceIP \\\"lo\\\" }}\"\n"), 0);
+    assert_int_equal(config_finish(config, err), 0);
+    assert_string_equal(config->bind_address, "127.0.0.1");
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        (void)text_copy(config->bind_address, sizeof(config->bind_address), wrong[i]); /* fits */
+        assert_int_equal(config_finish(config, err), ERR_INVALID);
+        assert_non_null(strstr(err->text, wrong[i]));
+    }
+    assert_int_equal(read_text(fixture, "a.hcl",
+                               "bind_addr = \"0.0.0.0\"\naddresses {\n  http = \"{{ GetInterfaceIP "
+                               "\\\"lo\\\" }} unix:///run/x.sock\"\n}\n"),
+                     0);
+    assert_int_equal(config_finish(config, err), 0);
+    assert_string_equal(config->bind_address, "127.0.0.1");
+    assert_string_equal(config->socket_path, "/run/x.sock");
+}
+
+/* As HCL's first version has it, and JSON where Nomad reads it. */
+static void test_dotted_names_and_last_commas_are_read(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(read_text(fixture, "a.hcl",
+                               "client {\n  options {\n    driver.raw_exec.enable = \"1\"\n  }\n"
+                               "  meta {\n    a.b.c = \"d\"\n  }\n}\n"),
+                     0);
+    assert_string_equal(fixture->config.meta.items[0].key, "a.b.c");
+    refuse(fixture, "a.hcl", "client {\n  meta {\n    a. = \"d\"\n  }\n}\n", "a.hcl:3:8:", "dot");
+    assert_int_equal(
+        read_text(fixture, "b.json",
+                  "{\"name\": \"a,]\\\",}\", \"client\": {\"meta\": {\"x\": \"y\",\n} , },\n}\n"),
+        0);
+    assert_string_equal(fixture->config.name, "a,]\",}");
+    refuse(fixture, "b.json", "{\"name\": \"a\",,}", "b.json:1:", "");
+}
+
 static void test_finish_wants_a_data_directory_and_a_numeric_address(void **state)
 {
     struct fixture *fixture = *state;
@@ -473,7 +524,7 @@ static void test_finish_wants_a_data_directory_and_a_numeric_address(void **stat
     assert_int_equal(config_finish(config, err), ERR_INVALID);
     assert_non_null(strstr(err->text, "-data-dir"));
     assert_true(text_copy(config->data_dir, sizeof(config->data_dir), "/data"));
-    assert_true(text_copy(config->bind_address, sizeof(config->bind_address), "localhost"));
+    assert_true(text_copy(config->bind_address, sizeof(config->bind_address), "example.com"));
     assert_int_equal(config_finish(config, err), ERR_INVALID);
     assert_non_null(strstr(err->text, "bind_addr"));
     assert_true(text_copy(config->bind_address, sizeof(config->bind_address), "::1"));
@@ -491,7 +542,7 @@ static void test_addresses_name_one_of_each_kind(void **state)
         const char *text, *part;
     } wrong[] = {
         {"", "it names no address"},
-        {"localhost", "an address is numeric"},
+        {"example.com", "an address is numeric"},
         {"127.0.0.1 ::1", "at most one numeric address"},
         {"unix:///a unix:///b", "at most one numeric address, and one UNIX socket"},
         {"unix://a/b", "has an absolute path"},
@@ -695,6 +746,8 @@ int main(void)
         TEST(test_storage_plugins_have_a_type_and_a_socket),
         TEST(test_finish_wants_a_range_of_dynamic_ports),
         TEST(test_hcl_and_json_say_the_same),
+        TEST(test_addresses_of_this_machine_are_found),
+        TEST(test_dotted_names_and_last_commas_are_read),
         TEST(test_what_a_driver_keeps_from_tasks_is_read),
         TEST(test_mock_driver_is_off_until_it_is_enabled),
         TEST(test_directory_is_read_in_name_order_and_the_later_wins),
