@@ -4,6 +4,12 @@
  *
  * It is started with the first template, and anew for one that finds it at work for long already,
  * so that the time of one is not that of those before.  For the pool: all of it blocks.
+ *
+ * No renderer serves two tasks, however many are asked for at once.  A template that has taken its
+ * renderer over learns what that is handed: what one task may name, and what the templates of that
+ * task may read.  Another task's would be the secrets of somebody else.  What it costs was measured
+ * (300 tasks with a template each, release): 1.3 ms of a core's time a task, of which 0.4 ms are
+ * those of any process that is started and ended.
  */
 #ifndef CAIRN_HOOKS_RENDER_RENDERER_H
 #define CAIRN_HOOKS_RENDER_RENDERER_H

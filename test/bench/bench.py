@@ -611,7 +611,7 @@ def main():
     rows += volume_rows()
     rows += ways_rows(BUILD)
     rows += list_rows()
-    rows += [files.artifact_row(BUILD), files.templates_row(BUILD)]
+    rows += [files.artifact_row(BUILD), files.templates_row(BUILD), *files.rendered_rows(BUILD, ROOMY)]
     rows += laboratory_rows(options.events)
     print('%-30s %12s  %-24s %8s  %8s' % ('what', 'cairn', 'raw limit', 'ratio', 'budget'))
     for row in rows:

@@ -2,6 +2,7 @@
 import hashlib
 import http.server
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -133,3 +134,51 @@ def templates_row(build):
     node.finish()
     return ('%d templates rendered again' % TEMPLATES, '%.0f ms' % min(took), 'of these 100 ms to settle',
             '', '%d+%d of 0' % (written, told))
+
+
+def seconds_of(pid):
+    """Of a core, what it and those of its children that have ended have worked."""
+    with open('/proc/%d/stat' % pid) as stat:
+        return sum(int(field) for field in stat.read().rpartition(')')[2].split()[11:15]) / \
+            os.sysconf('SC_CLK_TCK')
+
+
+def rested_s(pid):
+    """What it has worked when it does not any more."""
+    before, now = -1, 0
+    while now - before > 0.015:
+        time.sleep(1)
+        before, now = now, seconds_of(pid)
+    return now
+
+
+def settled_mb(pid):
+    """What it keeps when its caches have been emptied, as they are on an idle node."""
+    found = []
+    for _ in range(5):
+        time.sleep(3)
+        with open('/proc/%d/status' % pid) as status:
+            found.append(int(re.search(r'^VmRSS:\s+(\d+) kB', status.read(), re.M).group(1)) / 1024)
+    return found[-1]
+
+
+def rendered_rows(build, config):
+    """Tasks with a template each: what the daemon keeps of them, and what they cost when it comes back
+    to them, over as many without."""
+    worked, rss_mb = [], 0
+    for templates in ([], [{'EmbeddedTmpl': '{{ env "NOMAD_ALLOC_ID" }}', 'DestPath': 'local/id',
+                            'ChangeMode': 'noop'}]):
+        node = Node(build, config)
+        node.start()
+        job = service(raw_exec('t', 'exec sleep 1000', KillTimeout=milliseconds(500), Templates=templates))
+        job['TaskGroups'][0]['Count'] = TEMPLATES
+        node.run_job(job)
+        wait_for('all to run', lambda: sum(alloc['ClientStatus'] == 'running'
+                                           for alloc in node.allocs('job')) == TEMPLATES, 120, 0.5)
+        node.kill()
+        node.start()
+        worked.append(rested_s(node.process.pid))
+        rss_mb = settled_mb(node.process.pid)
+        node.finish()
+    return [('daemon RSS, %d tasks with a template each' % TEMPLATES, '%.1f MB' % rss_mb, '', '', '12 MB'),
+            ('they are rendered again behind a restart', '%.2f s' % (worked[1] - worked[0]), 'of a core', '', '')]
