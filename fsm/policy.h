@@ -145,12 +145,18 @@ struct reconcile_group {
 void policy_reconcile(enum spec_job_type type, struct reconcile_alloc *allocs, size_t allocs_count,
                       struct reconcile_group *groups, size_t groups_count);
 
-/* Client status "pending", "running" or "dead" of a job, of which LIVE allocs are not over; WAITS:
- * another one is to be placed when there is room, or when it is time.  A system job runs until it
- * is stopped, and so does one of which other jobs are made (MAKES_JOBS). */
+/* Status "pending", "running" or "dead" of a job, of which LIVE allocs are not over; WAITS: another
+ * one is to be placed when there is room, or when it is time; DEPLOYS: a deployment of it is under
+ * way.  A system job runs until it is stopped, and so does one of which other jobs are made
+ * (MAKES_JOBS); one that deploys runs though nothing of it does (nomad v2.0.5 nomad/state,
+ * getJobStatus). */
 enum job_status { JOB_PENDING, JOB_RUNNING, JOB_DEAD };
-enum job_status policy_job_status(enum spec_job_type type, bool makes_jobs, bool stop, size_t live,
-                                  bool waits);
+struct job_standing {
+    enum spec_job_type type;
+    bool makes_jobs, stop, deploys, waits;
+    size_t live;
+};
+enum job_status policy_job_status(const struct job_standing *standing);
 const char *job_status_name(enum job_status status);
 
 /* --- draining a node --- */

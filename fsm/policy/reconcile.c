@@ -48,14 +48,13 @@ bool policy_is_relieved(const struct alloc *alloc)
            !alloc->stop_wanted && !alloc->destroy_wanted;
 }
 
-enum job_status policy_job_status(enum spec_job_type type, bool makes_jobs, bool stop, size_t live,
-                                  bool waits)
+enum job_status policy_job_status(const struct job_standing *standing)
 {
-    if ((type == JOB_SYSTEM || makes_jobs) && !stop)
+    bool stays = standing->type == JOB_SYSTEM || standing->makes_jobs || standing->deploys;
+
+    if (standing->live > 0 || (stays && !standing->stop))
         return JOB_RUNNING;
-    if (live > 0)
-        return JOB_RUNNING;
-    return !stop && waits ? JOB_PENDING : JOB_DEAD;
+    return !standing->stop && standing->waits ? JOB_PENDING : JOB_DEAD;
 }
 
 const char *job_status_name(enum job_status status)

@@ -319,24 +319,3 @@ void alone_each(struct alone *alone, alone_each_cb *cb, void *ctx)
             return;
     }
 }
-
-static bool count_live(void *ctx, const struct machine_id *id, const struct machine *record)
-{
-    const struct alloc *alloc = alloc_of(record);
-
-    (void)id;
-    *(size_t *)ctx +=
-        alloc->client_status == CLIENT_PENDING || alloc->client_status == CLIENT_RUNNING;
-    return true;
-}
-
-const char *alone_job_status(const struct alone *alone, const struct alone_job *job)
-{
-    size_t live = 0;
-
-    const struct job *own = job_find(alone, job->namespace, job->id);
-    bool waits = own != NULL && (own->waiting > 0 || job_queue(own) != NULL);
-    core_each_of_job(life_core(alone->config.life), job->namespace, job->id, count_live, &live);
-    return job_status_name(policy_job_status(job_type(job->job), jobspec_makes_jobs(job->job),
-                                             job->stop, live, waits));
-}

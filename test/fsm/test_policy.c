@@ -470,23 +470,44 @@ static void test_reconcile_runs_a_sysbatch_once_and_a_system_job_until_it_fails(
 static void test_system_job_runs_until_it_is_stopped(void **state)
 {
     (void)state;
-    assert_int_equal(policy_job_status(JOB_SYSTEM, false, false, 0, false), JOB_RUNNING);
-    assert_int_equal(policy_job_status(JOB_SYSTEM, false, false, 0, true), JOB_RUNNING);
-    assert_int_equal(policy_job_status(JOB_SYSTEM, false, true, 0, false), JOB_DEAD);
-    assert_int_equal(policy_job_status(JOB_SYSTEM, false, true, 1, false), JOB_RUNNING);
-    assert_int_equal(policy_job_status(JOB_SYSBATCH, false, false, 0, false), JOB_DEAD);
-    assert_int_equal(policy_job_status(JOB_BATCH, true, false, 0, false), JOB_RUNNING);
-    assert_int_equal(policy_job_status(JOB_BATCH, true, true, 0, false), JOB_DEAD);
+    assert_int_equal(policy_job_status(&(struct job_standing){.type = JOB_SYSTEM}), JOB_RUNNING);
+    assert_int_equal(policy_job_status(&(struct job_standing){.type = JOB_SYSTEM, .waits = true}),
+                     JOB_RUNNING);
+    assert_int_equal(policy_job_status(&(struct job_standing){.type = JOB_SYSTEM, .stop = true}),
+                     JOB_DEAD);
+    assert_int_equal(
+        policy_job_status(&(struct job_standing){.type = JOB_SYSTEM, .stop = true, .live = 1}),
+        JOB_RUNNING);
+    assert_int_equal(policy_job_status(&(struct job_standing){.type = JOB_SYSBATCH}), JOB_DEAD);
+    assert_int_equal(
+        policy_job_status(&(struct job_standing){.type = JOB_BATCH, .makes_jobs = true}),
+        JOB_RUNNING);
+    assert_int_equal(policy_job_status(&(struct job_standing){
+                         .type = JOB_BATCH, .makes_jobs = true, .stop = true}),
+                     JOB_DEAD);
 }
 
 static void test_job_that_waits_is_pending_and_a_stopped_one_dead(void **state)
 {
     (void)state;
-    assert_int_equal(policy_job_status(JOB_SERVICE, false, false, 0, true), JOB_PENDING);
-    assert_int_equal(policy_job_status(JOB_SERVICE, false, false, 0, false), JOB_DEAD);
-    assert_int_equal(policy_job_status(JOB_SERVICE, false, true, 0, true), JOB_DEAD);
-    assert_int_equal(policy_job_status(JOB_SERVICE, false, false, 2, true), JOB_RUNNING);
-    assert_int_equal(policy_job_status(JOB_SERVICE, false, true, 1, false), JOB_RUNNING);
+    assert_int_equal(policy_job_status(&(struct job_standing){.type = JOB_SERVICE, .waits = true}),
+                     JOB_PENDING);
+    assert_int_equal(policy_job_status(&(struct job_standing){.type = JOB_SERVICE}), JOB_DEAD);
+    assert_int_equal(
+        policy_job_status(&(struct job_standing){.type = JOB_SERVICE, .stop = true, .waits = true}),
+        JOB_DEAD);
+    assert_int_equal(
+        policy_job_status(&(struct job_standing){.type = JOB_SERVICE, .live = 2, .waits = true}),
+        JOB_RUNNING);
+    assert_int_equal(
+        policy_job_status(&(struct job_standing){.type = JOB_SERVICE, .stop = true, .live = 1}),
+        JOB_RUNNING);
+    assert_int_equal(policy_job_status(&(struct job_standing){
+                         .type = JOB_SERVICE, .waits = true, .deploys = true}),
+                     JOB_RUNNING);
+    assert_int_equal(policy_job_status(&(struct job_standing){
+                         .type = JOB_SERVICE, .stop = true, .deploys = true}),
+                     JOB_DEAD);
 }
 
 /* --- rescheduling --- */

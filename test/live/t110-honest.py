@@ -68,7 +68,7 @@ def what_does_not_fit_waits_says_why_and_is_placed_when_there_is_room():
     assert evaluation['QueuedAllocations'] == {'g': 2}
     assert node.get('/v1/evaluation/' + evaluation['BlockedEval'])['Status'] == 'blocked'
     assert node.get('/v1/job/second/summary')['Summary']['g']['Queued'] == 2
-    assert node.get('/v1/job/second')['Status'] == 'pending'
+    assert node.get('/v1/job/second')['Status'] == 'running'  # its deployment is
     shown = node.cli('job', 'status', 'second').stdout
     assert 'Dimension "memory" exhausted on 1 nodes' in shown, shown
     assert 'failed to place 2 allocations' in shown, shown
@@ -193,7 +193,7 @@ def what_has_failed_is_rescheduled_also_by_the_next_daemon():
     assert evaluation['Status'] == 'pending' and evaluation['TriggeredBy'] == 'alloc-reschedule'
     assert evaluation['StatusDescription'] == 'created for delayed rescheduling', evaluation
     assert 'Future Rescheduling Attempts' in node.cli('job', 'status', 'job').stdout
-    assert node.get('/v1/job/job')['Status'] == 'pending'
+    assert node.get('/v1/job/job')['Status'] == 'running'  # its deployment is
     node.kill()
     node.start()
     second = wait_for('the second to fail', lambda: failed(2))[1]

@@ -64,7 +64,7 @@ static void test_nothing_is_placed_on_a_node_that_is_not_eligible(void **state)
     assert_string_equal(said(small, NULL, "Eligibility"), "ineligible");
     assert_int_equal(live(small, "before"), 1); /* what runs goes on */
     assert_int_equal(live(small, "j"), 0);
-    assert_string_equal(alone_job_status(small->alone, small_find(small, "j")), "pending");
+    assert_string_equal(alone_job_status(small->alone, small_find(small, "j")), "running");
     set_eligible(small, true);
     assert_int_equal(live(small, "j"), 1);
 }

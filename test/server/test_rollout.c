@@ -778,6 +778,17 @@ static void test_canary_that_fails_leaves_everything_as_it_was(void **state)
     expect_versions(small, 3, 0, 0);
 }
 
+/* Who the canaries of the deployment before the newest one were. */
+static size_t older_canaries(struct small_life *small)
+{
+    json_t *all = alone_deployments(small->alone, small_find(small, "j"));
+    const json_t *groups = json_object_get(json_array_get(all, 1), "TaskGroups");
+    size_t count = json_array_size(json_object_get(json_object_get(groups, "g"), "PlacedCanaries"));
+
+    json_decref(all);
+    return count;
+}
+
 static void test_canary_that_fails_takes_its_job_back(void **state)
 {
     struct small_life *small = *state;
@@ -787,10 +798,24 @@ static void test_canary_that_fails_takes_its_job_back(void **state)
     fail_newest(small);
     assert_int_equal(small_find(small, "j")->version, 2);
     expect_deployment(small, 2, "running", 2, 0, 0);
+    assert_int_equal(older_canaries(small), 1); /* who has failed is to be found */
     pass(small, HEALTHY_MS);
     expect_versions(small, 0, 0, 2);
     expect_canaries(small, 0);
     expect_deployment(small, 2, "successful", 2, 2, 0);
+    assert_int_equal(older_canaries(small), 1);
+}
+
+static void test_of_very_many_canaries_it_is_not_kept_who_they_were(void **state)
+{
+    struct small_life *small = *state;
+
+    (void)run(small, job_of("/bin/a", 65, 65));
+    (void)run(small, tried("/bin/b", 65, 64));
+    (void)run(small, tried("/bin/c", 65, 65));
+    assert_int_equal(older_canaries(small), 64);
+    (void)run(small, tried("/bin/d", 65, 1));
+    assert_int_equal(older_canaries(small), 0);
 }
 
 static void test_newer_version_ends_the_canaries_of_the_last(void **state)
@@ -1015,6 +1040,7 @@ int main(void)
         SMALL_TEST(test_canaries_promote_themselves_if_they_may),
         SMALL_TEST(test_canary_that_fails_leaves_everything_as_it_was),
         SMALL_TEST(test_canary_that_fails_takes_its_job_back),
+        SMALL_TEST(test_of_very_many_canaries_it_is_not_kept_who_they_were),
         SMALL_TEST(test_newer_version_ends_the_canaries_of_the_last),
         SMALL_TEST(test_canary_that_a_user_stops_comes_again),
         SMALL_TEST(test_where_a_user_says_it_nobody_else_does),

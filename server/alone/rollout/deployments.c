@@ -10,10 +10,15 @@
  */
 #include "server/alone/part.h"
 
+#include "spec/job.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPLOYMENTS_KEPT = 4 }; /* before the newest one */
+enum {
+    DEPLOYMENTS_KEPT = 4, /* before the newest one */
+    CANARIES_KEPT = 64,   /* of each of them: of more it is not kept who they were */
+};
 
 /* What the daemon alone needs to know of one: node time. */
 static const char resumed[] = "cairnResumedMs"; /* or promoted */
@@ -235,6 +240,34 @@ json_t *alone_deployments(const struct alone *alone, const struct alone_job *job
     return all;
 }
 
+/* --- what a job comes to --- */
+
+static bool count_live(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    const struct alloc *alloc = alloc_of(record);
+
+    (void)id;
+    *(size_t *)ctx +=
+        alloc->client_status == CLIENT_PENDING || alloc->client_status == CLIENT_RUNNING;
+    return true;
+}
+
+const char *alone_job_status(const struct alone *alone, const struct alone_job *job)
+{
+    const struct job *own = job_find(alone, job->namespace, job->id);
+    struct job_standing standing = {
+        .type = job_type(job->job),
+        .makes_jobs = jobspec_makes_jobs(job->job),
+        .stop = job->stop,
+        .deploys = deployment_is_active(job->job),
+        .waits = own != NULL && (own->waiting > 0 || job_queue(own) != NULL),
+    };
+
+    core_each_of_job(life_core(alone->config.life), job->namespace, job->id, count_live,
+                     &standing.live);
+    return job_status_name(policy_job_status(&standing));
+}
+
 /* --- writing --- */
 
 /* DEPLOYMENT (moved, its own copy) is the newest one of the job that JSON is. */
@@ -287,19 +320,29 @@ json_t *rollout_ended(const struct alone *alone, const struct job *job, const ch
     return deployment;
 }
 
-/* The newest deployment of the job that JSON is has another one before it from now on: who its
- * canaries were is of no interest any more. */
+/* Nobody asks for the canaries of one that is over, but to see who they were. */
+static void drop_many_canaries(json_t *groups)
+{
+    const char *name;
+    json_t *group;
+    size_t count = 0;
+
+    json_object_foreach(groups, name, group) count +=
+        json_array_size(json_object_get(group, "PlacedCanaries"));
+    json_object_foreach(count <= CANARIES_KEPT ? NULL : groups, name, group)
+        check(json_object_set_new(group, "PlacedCanaries", json_array()) == 0);
+}
+
+/* The newest deployment of the job that JSON is has another one before it from now on. */
 static void keep_older(json_t *json)
 {
     const json_t *before = json_object_get(json, "cairnDeployments"), *one;
-    json_t *newest = json_deep_copy(json_object_get(json, "cairnDeployment")), *list, *group;
-    const char *name;
+    json_t *newest = json_deep_copy(json_object_get(json, "cairnDeployment")), *list;
     size_t i;
 
     if (newest == NULL)
         return;
-    json_object_foreach(json_object_get(newest, "TaskGroups"), name, group)
-        check(json_object_set_new(group, "PlacedCanaries", json_array()) == 0);
+    drop_many_canaries(json_object_get(newest, "TaskGroups"));
     list = json_pack("[o]", newest);
     check(list != NULL);
     json_array_foreach(before, i, one)
