@@ -152,7 +152,7 @@ static void print_evaluation(const struct cli *cli, const json_t *evaluation)
 static int run_status(struct cli *cli)
 {
     char path[CLI_URL_SIZE];
-    json_t *evaluation, *allocs;
+    json_t *evaluation = NULL, *allocs;
 
     if (cli_argument(cli, 0) == NULL)
         return run_list(cli);
