@@ -367,6 +367,19 @@ static int open_root(const struct launch *launch, int alloc_fd)
     return code != 0 ? code : take_fd(&copy);
 }
 
+/* A missing one is made and is the user's, who could not write to one of root as Nomad's can, with
+ * the capabilities that he has there.  Why it cannot be is found when it is entered. */
+static void make_work_dir(const struct root *root, const struct launch *launch)
+{
+    scoped_fd int there =
+        launch->work_dir == NULL ? -1 : beneath_follow(root->fd, launch->work_dir, O_PATH);
+    bool missing = launch->work_dir != NULL && there == -ENOENT;
+    scoped_fd int made = missing ? make_place(root, launch->work_dir, true) : -1;
+
+    if (made >= 0 && launch->switch_user)
+        (void)fchownat(made, "", launch->user_id, launch->group_id, AT_EMPTY_PATH);
+}
+
 /* Nothing of the host can be reached any more, but by descriptors, which end with the exec. */
 static int enter(const struct root *root)
 {
@@ -408,7 +421,10 @@ int isolate_root(const struct launch *launch, char ret_what[STEP_TEXT_SIZE])
         code = cover_kernel(&root);
     if (code == 0)
         code = attach_mounts(&root, launch, mounts);
-    return code == 0 ? enter(&root) : code;
+    if (code != 0)
+        return code;
+    make_work_dir(&root, launch);
+    return enter(&root);
 }
 
 /* --- rights --- */

@@ -220,7 +220,34 @@ static void test_starts_in_its_working_directory(void **state)
     room_await_exit(room);
     room_destroy(room, 1);
     assert_string_equal(task_file(room, "../alloc/data"), "/alloc\n");
-    room->task.config_json = "{\"command\": \"sh\", \"work_dir\": \"/nowhere\"}";
+    room->task.config_json = "{\"command\": \"sh\", \"work_dir\": \"/usr/no/where\"}";
+    assert_start_fails(room, "working directory"); /* nothing is made in what is the host's */
+    assert_int_equal(access("/usr/no", F_OK), -1);
+}
+
+static void test_working_directory_that_is_missing_is_made(void **state)
+{
+    struct room *room = *state;
+
+    open_exec(room);
+    give_to_nobody(room);
+    room->task.config_json = "{\"command\": \"sh\", \"work_dir\": \"/made/here\", "
+                             "\"args\": [\"-c\", \"pwd > /data; stat -c '%U %a' . >> "
+                             "/data\"]}";
+    room_start_running(room, 1);
+    room_await_exit(room);
+    room_destroy(room, 1);
+    assert_string_equal(task_file(room, "data"), "/made/here\nnobody 755\n");
+}
+
+/* A task has made the name a link, and a later start follows none. */
+static void test_working_directory_is_made_through_no_link(void **state)
+{
+    struct room *room = *state;
+
+    open_exec(room);
+    assert_string_equal(look(room, "ln -s /tmp /elsewhere; echo done > seen"), "done\n");
+    room->task.config_json = "{\"command\": \"sh\", \"work_dir\": \"/elsewhere/made\"}";
     assert_start_fails(room, "working directory");
 }
 
@@ -615,6 +642,8 @@ int main(void)
         TEST(test_processes_are_its_own),
         TEST(test_modes_share_with_the_host),
         TEST(test_starts_in_its_working_directory),
+        TEST(test_working_directory_that_is_missing_is_made),
+        TEST(test_working_directory_is_made_through_no_link),
         TEST(test_is_told_of_its_user),
         TEST(test_host_is_read_only),
         TEST(test_devices_it_makes_are_none),
