@@ -354,9 +354,14 @@ static struct hcl_expression *parse_dot(struct hcl_parser *parser, struct hcl_ex
 {
     struct hcl_expression *key;
 
-    if (parser->token == TOKEN_NUMBER)
+    if (parser->token == TOKEN_NUMBER) {
+        const char *text = hcl_place_text(parser, parser->place);
+
+        if (text[strspn(text, "0123456789")] != '\0') /* "0.0" is one number */
+            return hcl_fail(parser, parser->place, "use brackets: [0][0]",
+                            "an index behind a dot is a whole number, and not two of them");
         key = parse_number(parser);
-    else if (parser->token == TOKEN_IDENTIFIER) {
+    } else if (parser->token == TOKEN_IDENTIFIER) {
         key = hcl_node(parser, NODE_LITERAL, parser->place);
         if (key != NULL) {
             key->value =

@@ -580,13 +580,10 @@ static uint32_t find_marker(const struct hcl_file *file, uint32_t at, const char
     while (at < file->length) {
         const char *newline = memchr(file->text + at, '\n', file->length - at);
         size_t end = newline == NULL ? file->length : (size_t)(newline - file->text);
-        size_t first = at, last = end;
+        const char *first = file->text + at, *last = file->text + end;
 
-        while (first < last && is_space(file->text[first]))
-            first++;
-        while (last > first && is_space(file->text[last - 1]))
-            last--;
-        if (last - first == marker_length && memcmp(file->text + first, marker, marker_length) == 0)
+        hcl_trim_space(&first, &last);
+        if ((size_t)(last - first) == marker_length && memcmp(first, marker, marker_length) == 0)
             return at;
         if (newline == NULL)
             break;
@@ -620,9 +617,10 @@ struct hcl_expression *hcl_parse_heredoc(struct hcl_parser *parser)
     if (value == NULL)
         return NULL;
     check(parser->at == end);
-    while (is_space(hcl_peek(parser, 0)))
-        hcl_step_byte(parser);
-    for (size_t i = 0; i < marker_length; i++)
+    const char *line = parser->file->text + end, *first = line;
+    const char *last = parser->file->text + parser->file->length;
+    hcl_trim_space(&first, &last);
+    for (size_t i = 0; i < (size_t)(first - line) + marker_length; i++)
         hcl_step_byte(parser);
     hcl_next_token(parser);
     hcl_leave(parser);

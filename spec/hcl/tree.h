@@ -270,6 +270,10 @@ json_t *hcl_text(const char *text, size_t length);
 /* Bytes of what a reader takes for the character at AT, which ends before END; and how many of them
  * TEXT has. */
 size_t hcl_grapheme_size(const char *at, const char *end);
+
+/* Leaves out white space, as Unicode has it, at both ends of the text between the two. */
+void hcl_trim_space(const char **start, const char **end);
+
 size_t hcl_grapheme_count(const char *text, size_t length);
 
 /* Letter by letter, as Go does it: no letter becomes two. */

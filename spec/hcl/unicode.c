@@ -73,6 +73,24 @@ size_t hcl_grapheme_count(const char *text, size_t length)
     return count;
 }
 
+void hcl_trim_space(const char **start, const char **end)
+{
+    ucs4_t character;
+
+    while (*start < *end) {
+        int size = u8_mbtouc(&character, (const uint8_t *)*start, (size_t)(*end - *start));
+        if (!uc_is_property_white_space(character))
+            break;
+        *start += size;
+    }
+    while (*start < *end) {
+        const uint8_t *last = u8_prev(&character, (const uint8_t *)*end, (const uint8_t *)*start);
+        if (last == NULL || !uc_is_property_white_space(character))
+            break;
+        *end = (const char *)last;
+    }
+}
+
 /* As Go's strings.Title: neither letters nor digits nor _ divide words, nor does what is not ASCII
  * and no space. */
 static bool divides(ucs4_t character)

@@ -234,6 +234,9 @@ static void test_heredocs_keep_lines_and_lose_indentation(void **state)
         {"<<-EOF\n\xe2\x80\x83\xe2\x80\x83"
          "a\n  b\nEOF",
          "\"a\\nb\\n\""},
+        {"<<-EOF\n\xe2\x80\x83\xe2\x80\x83x\n\xe2\x80\x83y\n\xe2\x80\x83"
+         "EOF",
+         "\"\xe2\x80\x83x\\ny\\n\""},
         {"[<<A\n1\nA\n, <<B\n2\nB\n]", "[\"1\\n\",\"2\\n\"]"},
         {"upper(<<E\nx\nE\n)", "\"X\\n\""},
         {"<<EOF\r\na\r\nEOF\r", "\"a\\r\\n\""},
@@ -337,6 +340,9 @@ static void test_text_functions(void **state)
         {"lower(\"AB\")", "\"ab\""},
         {"title(\"hello big world\")", "\"Hello Big World\""},
         {"trimspace(\" \\n a \")", "\"a\""},
+        {"trimspace(\"\\u2003\\u00a0a\\u2003b\\u0085\")", "\"a\xe2\x80\x83"
+                                                          "b\""},
+        {"trimspace(\"\\u2003\")", "\"\""},
         {"trim(\"?!hi!?\", \"!?\")", "\"hi\""},
         {"trimprefix(\"helloworld\", \"hello\")", "\"world\""},
         {"trimsuffix(\"helloworld\", \"world\")", "\"hello\""},
@@ -1015,6 +1021,11 @@ static void test_evaluation_mistakes_show_place_line_and_hint(void **state)
          "    1 | v = {a.b = 1}\n"
          "      |      ^^^\n"
          "        hint: write it in parentheses if it is a reference, in quotes if it is a name"},
+        {"v = [[1]].0.0\n",
+         "t.hcl:1:11: an index behind a dot is a whole number, and not two of them\n"
+         "    1 | v = [[1]].0.0\n"
+         "      |           ^^^\n"
+         "        hint: use brackets: [0][0]"},
         {"v = yamlencode(\"\")\n",
          "t.hcl:1:5: the function yamlencode() of Nomad is not available here\n"
          "    1 | v = yamlencode(\"\")\n"

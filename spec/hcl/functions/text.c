@@ -9,11 +9,6 @@
 
 /* --- characters --- */
 
-static bool is_space(char byte)
-{
-    return byte == ' ' || (byte >= '\t' && byte <= '\r');
-}
-
 /* True if the character at AT (SIZE bytes) is in SET. */
 static bool is_in_set(const char *at, size_t size, const char *set, size_t set_length)
 {
@@ -62,10 +57,7 @@ static json_t *run_trimspace(const struct hcl_call *call)
     if (!hcl_texts_read(call, &texts, 1))
         return NULL;
     const char *start = texts.text[0], *end = start + texts.length[0];
-    while (start < end && is_space(*start))
-        start++;
-    while (end > start && is_space(end[-1]))
-        end--;
+    hcl_trim_space(&start, &end);
     json_t *value = json_stringn(start, (size_t)(end - start));
     hcl_texts_drop(&texts);
     return value;
