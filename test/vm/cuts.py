@@ -149,28 +149,35 @@ def last_words(console, image, lines=40):
                    for name, text in texts.items())
 
 
-def cuts(count, seed, kind):
-    """COUNT cuts and boots; 0 if nothing was wrong."""
-    machine.make()
+def cut_on(kind, count, seed, bench, numbered):
+    """COUNT cuts and boots with a disk of KIND; False if anything was wrong."""
     chance, known = random.Random(seed), Known()
     machine.say('%d power cuts, %s, seed %d' % (count, kind, seed))
+    bench.take_disk(kind)
+    for number in range(count + 1):
+        try:
+            said = one_boot(bench, known, number * FIRST_STEP, chance)
+        except Wrong as wrong:
+            kept = os.path.join(machine.PLACE, 'wrong.img')
+            with open(kept, 'wb') as out:
+                out.write(bench.disk.seen)
+            print('not ok %d - power cut: %s\n# disk: %s, again: ./dev vm cuts %d %d %s\n%s'
+                  % (numbered + number, wrong, kept, count, seed, kind,
+                     last_words(machine.console(), kept)))
+            return False
+        if number < count:
+            print('ok %d - power cut # %s, %s' % (numbered + number + 1, kind, said), flush=True)
+    return True
+
+
+def cuts(count, seed, kinds):
+    """COUNT cuts and boots on each of the file systems KINDS; 0 if nothing was wrong."""
+    machine.make()
     with tempfile.TemporaryDirectory(prefix='cairn-cuts-', dir=machine.PLACE) as place:
-        bench = Bench(kind, place)
-        for number in range(count + 1):
-            try:
-                said = one_boot(bench, known, number * FIRST_STEP, chance)
-            except Wrong as wrong:
-                kept = os.path.join(machine.PLACE, 'wrong.img')
-                with open(kept, 'wb') as out:
-                    out.write(bench.disk.seen)
-                print('not ok %d - power cut: %s\n# disk: %s, again: ./dev vm cuts %d %d %s\n%s'
-                      % (number, wrong, kept, count, seed, kind,
-                         last_words(machine.console(), kept)))
-                return 1
-            if number < count:
-                print('ok %d - power cut # %s' % (number + 1, said), flush=True)
-    print('1..%d' % count)
-    return 0
+        bench = Bench(kinds[0], place)
+        done = [cut_on(kind, count, seed, bench, number * count) for number, kind in enumerate(kinds)]
+    print('1..%d' % (count * len(kinds)))
+    return 0 if all(done) else 1
 
 
 # --- every moment of one run ---

@@ -4,6 +4,7 @@ Its kernel boots once, up to where it would mount that disk, and what it is then
 its power comes it goes on from there, which takes a second instead of ten.  What must differ from boot
 to boot comes from outside: the time, and the chance that its boot's id and all others are made of.
 """
+import contextlib
 import json
 import os
 import secrets
@@ -75,12 +76,18 @@ class Bench:
     memory of a machine that has booted and waits for its disk."""
 
     def __init__(self, kind, place):
-        self.system, self.disk = FILE_SYSTEMS[kind], make_disk(kind)
         self.place, self.socket = place, os.path.join(place, 'disk')
         self.tree, self.ready = os.path.join(place, 'tree.img'), os.path.join(place, 'ready')
-        self.disk.serve(self.socket)
+        self.take_disk(kind)
         machine.tree_disk(INIT, self.tree)
         self._boot()
+
+    def take_disk(self, kind):
+        """Another disk, with an empty file system of KIND: the next machine has it, and its place."""
+        self.system, self.disk = FILE_SYSTEMS[kind], make_disk(kind)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.socket)
+        self.disk.serve(self.socket)
 
     def command(self, *more):
         return machine.qemu(
