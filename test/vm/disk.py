@@ -22,12 +22,13 @@ class Gone(Exception):
 
 
 class Disk:
-    def __init__(self, content, whole=SECTOR):
+    def __init__(self, content, whole=SECTOR, noted=True):
         self.whole = whole              # bytes that are lost together, if they are
         self.platter = bytearray(content)
         self.seen = bytearray(content)  # by the machine: the platter below the cache
         self.cache = []                 # (offset, bytes), in the order of coming
-        self.notes = []                 # (offset, bytes) of each write, None for each flush
+        self.notes = []                 # (offset, bytes) of each write, None for each flush,
+        self.noted = noted              # if anybody wants them
         self.lock = threading.Lock()
         self.listening = None
         self.writes_left, self.on_last = 0, None
@@ -41,7 +42,7 @@ class Disk:
     def write(self, offset, data, at_once):
         with self.lock:
             self.seen[offset:offset + len(data)] = data
-            self.notes.append((offset, data))
+            self._note((offset, data))
             self.cache.append((offset, data))
             if at_once:
                 self._flush()  # more than it asks for
@@ -55,7 +56,11 @@ class Disk:
         for offset, data in self.cache:
             self.platter[offset:offset + len(data)] = data
         self.cache = []
-        self.notes.append(None)
+        self._note(None)
+
+    def _note(self, what):
+        if self.noted:
+            self.notes.append(what)
 
     def stop_after(self, writes, on_last):
         """Of what is written from now on so much comes, then ON_LAST is called, and nothing more is

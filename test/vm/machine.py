@@ -9,9 +9,12 @@ changes.
 usage: test/vm/machine.py [CGROUPS] VERB ...
        test/vm/machine.py make              only that
        test/vm/machine.py live TEST...      live tests by name, "t390-exec", in one boot
-       test/vm/machine.py run COMMAND       a shell command, in the tree on the machine
+       test/vm/machine.py run COMMAND       a shell command, in the tree on the machine: on the one
+                                            that runs, or on one for it alone
+       test/vm/machine.py boot              one that runs on, with this cairn under systemd, and a disk
+       test/vm/machine.py cut               takes its power away; the next boot has its disk again
        test/vm/machine.py package           test/vm/package.py, with what ./dev package has built
-       test/vm/machine.py cuts N [SEED] [FS]     N power cuts, with an audit after each
+       test/vm/machine.py cuts N [SEED] [FS...]  N power cuts on each FS, with an audit after each
        test/vm/machine.py moments N [MOST] [FS]  the disk after each flush of a run with N answers
        test/vm/machine.py shell             a root shell on its console; `poweroff -f` ends it
 
@@ -177,9 +180,9 @@ def tree_disk(work, image, packed=False):
         shutil.copytree(os.path.join(TREE, 'test'), os.path.join(tree, 'test'),
                         ignore=shutil.ignore_patterns('__pycache__', 'golden'))
         os.makedirs(os.path.join(tree, 'build'))
-        os.makedirs(os.path.join(tree, 'agent'))
-        for unit in glob.glob(os.path.join(TREE, 'agent', '*.service')):
-            shutil.copy(unit, os.path.join(tree, 'agent'))
+        os.makedirs(os.path.join(tree, 'agent', 'debian'))
+        for name in glob.glob('agent/*.service', root_dir=TREE) + ['agent/debian/cairn.hcl']:
+            shutil.copy(os.path.join(TREE, name), os.path.join(tree, name))
         for program in ('cairn', 'cairn-shim', 'cairn-fetch', 'cairn-parse'):
             shutil.copy(os.path.join(BUILD, program), os.path.join(tree, 'build', program))
         if packed:
@@ -267,17 +270,25 @@ def main():
     elif verb == 'package' and not rest:
         return boot('exec python3 test/vm/package.py build/package\n', BOOT_S + TEST_S,
                     cgroups, packed=True)
+    elif verb in ('boot', 'cut') and not rest:
+        import running
+        return running.boot(cgroups) if verb == 'boot' else running.cut()
     elif verb == 'run' and len(rest) == 1:
+        import running
+        if running.keeper() is not None:
+            return running.run(rest[0])
         return boot(rest[0] + '\n', BOOT_S + TEST_S, cgroups)
     elif verb in ('cuts', 'moments') and rest:
         import cuts  # which boots machines
-        kind = rest.pop() if rest[-1] in getattr(cuts, verb.upper() + '_ON') else 'ext4'
-        if not 1 <= len(rest) <= 2 or not all(map(str.isdigit, rest)):
+        numbers = [int(word) for word in rest if word.isdigit()]
+        kinds, seed = rest[len(numbers):], time.time_ns() & 0xffffff
+        if not 1 <= len(numbers) <= 2 or not set(kinds) <= set(getattr(cuts, verb.upper() + '_ON')):
             return usage()
-        numbers, seed = [int(word) for word in rest], time.time_ns() & 0xffffff
         if verb == 'cuts':
-            return cuts.cuts(numbers[0], *(numbers[1:] or [seed]), kind)
-        return cuts.moments(numbers[0], *(numbers[1:] or [1 << 30]), seed, kind)
+            return cuts.cuts(numbers[0], *(numbers[1:] or [seed]), kinds or ['ext4'])
+        if len(kinds) <= 1:
+            return cuts.moments(numbers[0], *(numbers[1:] or [1 << 30]), seed, (kinds or ['ext4'])[0])
+        return usage()
     elif verb == 'shell' and not rest:
         make()
         return subprocess.run(qemu(accelerator(), 'init=/bin/bash', '-serial', 'stdio'),
