@@ -186,6 +186,26 @@ static void begin(struct sim *sim, const struct effect *effect, const struct sim
     plan(sim, call);
 }
 
+/* Nobody waits any more for the hook of the task WHOM: what a daemon can end of it ends now, and
+ * not what hangs.  What it had not done is not done. */
+static void abort_hook(struct sim *sim, const struct sim_whom *whom)
+{
+    for (size_t i = 0; i < sim->calls.count; i++) {
+        struct sim_call *call = &sim->calls.items[i];
+        bool is_it = call->used && !call->answered && call->lane == LANE_HOOK &&
+                     call->incarnation == sim->incarnation && sim_is_same(&call->whom, whom);
+
+        if (!is_it || call->fault == SIM_HANG)
+            continue;
+        if (call->apply_left) {
+            call->apply_left = 0;
+            sim_call_fail(call, ERR_AGAIN, false, "it was called off");
+        }
+        call->serial = ++sim->calls.made; /* the moment that was set for it is none */
+        sim_call_again(sim, call, 1, STAGE_ANSWER);
+    }
+}
+
 void sim_perform(void *ctx, const struct effect *effect)
 {
     struct sim *sim = ctx;
@@ -203,6 +223,8 @@ void sim_perform(void *ctx, const struct effect *effect)
         return;
     if (whom.kind == MACHINE_TASK && effect->kind == TX_DRIVER_SIGNAL)
         sim_driver_signal(sim, effect);
+    else if (whom.kind == MACHINE_TASK && effect->kind == TX_HOOK_ABORT)
+        abort_hook(sim, &whom);
     else if (effect->lane < LANE_COUNT)
         begin(sim, effect, &whom);
 }

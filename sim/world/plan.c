@@ -109,6 +109,11 @@ struct sim_whom sim_find(const struct sim *sim, const struct machine_id *id)
     return (struct sim_whom){.kind = MACHINE_KIND_COUNT, .alloc = -1, .member = -1};
 }
 
+bool sim_is_same(const struct sim_whom *a, const struct sim_whom *b)
+{
+    return a->kind == b->kind && a->alloc == b->alloc && a->member == b->member;
+}
+
 const struct machine_id *sim_id(const struct sim *sim, const struct sim_whom *whom)
 {
     switch ((enum machine_kind)whom->kind) {

@@ -436,11 +436,6 @@ static uint32_t *entered_of(struct sim *sim, const struct sim_whom *whom)
     unreachable("a machine that is not in the script");
 }
 
-static bool is_same(const struct sim_whom *a, const struct sim_whom *b)
-{
-    return a->kind == b->kind && a->alloc == b->alloc && a->member == b->member;
-}
-
 /* Steps that wait for a transition of BATCH; MOMENT says where we are with it. */
 void sim_watch_transitions(struct sim *sim, const struct journal_event *events, size_t count,
                            enum sim_moment moment)
@@ -461,7 +456,7 @@ void sim_watch_transitions(struct sim *sim, const struct journal_event *events, 
         for (unsigned s = 0; s < sim->script->steps_count; s++) {
             const struct sim_step *step = &sim->script->steps[s];
             if (step->moment == SIM_AT || step->state != events[i].after || step->nth != nth ||
-                !is_same(&step->when, &whom))
+                !sim_is_same(&step->when, &whom))
                 continue;
             if (step->moment == SIM_BEFORE && sim->told.stepped[s])
                 continue; /* it kept the commit from coming, which is tried again */

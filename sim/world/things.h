@@ -168,6 +168,7 @@ void sim_plan_forget(struct sim *sim, struct sim_alloc_state *alloc);
 /* Where ID is in this world; kind MACHINE_KIND_COUNT if it is not of it. */
 struct sim_whom sim_find(const struct sim *sim, const struct machine_id *id);
 const struct machine_id *sim_id(const struct sim *sim, const struct sim_whom *whom);
+bool sim_is_same(const struct sim_whom *a, const struct sim_whom *b);
 /* As scripts call it. */
 const char *sim_name(const struct sim *sim, const struct sim_whom *whom);
 /* True if ALLOC has a network of its own: as hooks/table.c plans it, with hooks before and behind
