@@ -665,6 +665,7 @@ static void test_failed_alloc_of_a_system_job_is_replaced_only_when_asked(void *
     struct small_life *small = *state;
 
     assert_int_equal(run_of_node(small, "system", "/bin/a").placed, 1);
+    struct small_counts first = small_count(small, "j", NULL);
     fail_one(small, "j");
     pass(small, (uint64_t)365 * 24 * 3600 * 1000);
     small_again(small);
@@ -672,6 +673,7 @@ static void test_failed_alloc_of_a_system_job_is_replaced_only_when_asked(void *
     assert_string_equal(status_of(small, "j"), "running");
     assert_int_equal(run_of_node(small, "system", "/bin/a").placed, 1);
     assert_int_equal(small_count(small, "j", NULL).live, 1);
+    assert_false(core_alloc(life_core(small->life), first.newest)->stop_wanted);
     fail_one(small, "j");
     assert_int_equal(evaluate(small, false).placed, 1);
 }
