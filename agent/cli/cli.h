@@ -167,6 +167,7 @@ const char *cli_short(const struct cli *cli, const char *id);  /* 8 bytes; -verb
 const char *cli_ago(int64_t unix_ns, int64_t now_unix_ns);     /* "1m5s ago" */
 const char *cli_time(int64_t unix_ns);                         /* local, to the second */
 const char *cli_bytes(uint64_t bytes);                         /* "12 MiB" */
+const char *cli_segments(const json_t *topology); /* "rack=r3,zone=a"; a long list is cut */
 const char *cli_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* --- job files (job/job.c) --- */

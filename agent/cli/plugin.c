@@ -57,23 +57,15 @@ static void print_capabilities(const struct cli *cli, const char *heading, const
 
 static void print_topology(const struct cli *cli, const char *node, const json_t *info)
 {
-    json_t *segments = json_object_get(json_object_get(info, "AccessibleTopology"), "Segments"),
-           *value;
-    char text[4096] = "";
+    const json_t *topology = json_object_get(info, "AccessibleTopology");
+    const char *segments = cli_segments(topology);
     struct cli_table table = {0};
-    const char *key;
 
-    if (json_object_size(segments) == 0)
+    if (segments[0] == '\0')
         return;
-    json_object_foreach(segments, key, value)
-    {
-        (void)text_append(text, sizeof(text), text[0] != '\0' ? "," : ""); /* a cut list is */
-        (void)text_append(text, sizeof(text),
-                          cli_format("%s=%s", key, json_string_value(value))); /* enough */
-    }
     cli_heading(cli, "Accessible Topologies");
     cli_row(&table, "Node ID", "Accessible Topology");
-    cli_row(&table, cli_short(cli, node), text);
+    cli_row(&table, cli_short(cli, node), segments);
     cli_table_print(&table, stdout);
 }
 

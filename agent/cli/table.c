@@ -186,6 +186,23 @@ const char *cli_time(int64_t unix_ns)
     return text;
 }
 
+const char *cli_segments(const json_t *topology)
+{
+    json_t *segments = json_object_get(topology, "Segments"), *value;
+    char *text = next_text();
+    const char *key;
+
+    *text = '\0';
+    json_object_foreach(segments, key, value)
+    {
+        (void)text_append(text, TEXT_SIZE, *text != '\0' ? "," : ""); /* a cut list is enough */
+        (void)text_append(text, TEXT_SIZE, key);
+        (void)text_append(text, TEXT_SIZE, "=");
+        (void)text_append(text, TEXT_SIZE, json_string_value(value));
+    }
+    return text;
+}
+
 const char *cli_bytes(uint64_t bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};

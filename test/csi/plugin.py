@@ -269,6 +269,7 @@ class Mounts:
         os.makedirs(self.path(request.name), exist_ok=True)
         os.chmod(self.path(request.name), 0o777)
         return {'volume': {'volume_id': request.name, 'volume_context': {'made': 'yes'},
+                           'accessible_topology': VOLUME['accessible_topology'],
                            'capacity_bytes': request.capacity_range.required_bytes or 1 << 20}}
 
     def DeleteVolume(self, request):

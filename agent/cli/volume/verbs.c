@@ -86,6 +86,24 @@ static void print_mount_options(struct cli_table *table, const json_t *volume)
     cli_row(table, "Mount Options", flags ? cli_format("%s flags: [REDACTED]", text) : text);
 }
 
+/* From where it can be reached, as its plugin says. */
+static void print_topologies(const struct cli *cli, const json_t *volume)
+{
+    const json_t *list = json_object_get(volume, "Topologies"), *topology;
+    struct cli_table table = {0};
+    size_t at;
+
+    if (json_array_size(list) == 0)
+        return;
+    cli_heading(cli, "Topologies");
+    cli_row(&table, "Topology", "Segments");
+    json_array_foreach(list, at, topology)
+    {
+        cli_row(&table, cli_format("%02zu", at + 1), cli_segments(topology));
+    }
+    cli_table_print(&table, stdout);
+}
+
 static void print_volume(const struct cli *cli, const json_t *volume)
 {
     static const struct {
@@ -121,6 +139,7 @@ static void print_volume(const struct cli *cli, const json_t *volume)
     cli_table_print_pairs(&table, stdout);
     if (cli_switch(cli, "short"))
         return;
+    print_topologies(cli, volume);
     const json_t *list = json_object_get(volume, "RequestedCapabilities"), *item;
     size_t at;
     cli_heading(cli, "Capabilities");
