@@ -411,7 +411,12 @@ class Storage:
     def job(self, first, count):
         made = job(count, '')
         made['ID'] = made['Name'] = 'bench-%d' % first
-        made['TaskGroups'][0]['Tasks'][0].update(Driver='mock_driver', Config={'run_for': '24h'})
+        main = made['TaskGroups'][0]['Tasks'][0]
+        main.update(Driver='mock_driver', Config={'run_for': '24h'})
+        # Volumes that no task of a group can see are refused.  This one runs when all is measured.
+        made['TaskGroups'][0]['Tasks'].append(dict(
+            main, Name='after', Driver='exec', Config={'command': '/bin/true'},
+            Lifecycle={'Hook': 'poststop'}))
         made['TaskGroups'][0]['Volumes'] = {'v': {
             'Type': 'csi', 'Source': 'disk-%d' % first, 'PerAlloc': True,
             'AccessMode': 'single-node-writer', 'AttachmentMode': 'file-system'}}
