@@ -81,14 +81,16 @@ class Known:
 class Moment:
     """When the power goes: at once or some time after the node has said something so often, or after so
     many writes.  Right behind what it has acknowledged, between question and answer, within a commit,
-    on its way back."""
+    a restart or a collection, on its way back."""
 
     def __init__(self, chance, is_first, disk, cut):
-        kinds = ('ack', 'ack', 'do', 'do', 'done') + (() if is_first else ('fine',))
+        kinds = ('ack', 'ack', 'do', 'do', 'done', 'besides') + (() if is_first else ('fine',))
         self.kind = chance.choice(kinds)
-        self.count = chance.randrange(1, {'fine': 2, 'done': 6}.get(self.kind, 20))
+        self.count = chance.randrange(1, {'fine': 2, 'done': 6, 'besides': 4}.get(self.kind, 20))
         self.writes = chance.choice((0, chance.randrange(1, 30)))
         self.delay_s = chance.choice((0, chance.uniform(0, 2)))
+        self.name = '%s %d%s' % (self.kind, self.count,
+                                 ' and %d writes' % self.writes if self.writes else '')
         self.disk, self.cut, self.timer = disk, cut, None
 
     def hear(self, kind):
@@ -132,9 +134,9 @@ def one_boot(bench, known, first, chance):
             'did not come back' if up_s is None else 'ended by itself, or said nothing more',
             known.asked, time.monotonic() - begun))
     sectors, lost = disk.cut(chance)
-    return '%s, %d acknowledged, %d done, %d of %d sectors lost' % (
-        'up after %.0f s' % up_s if up_s else 'on its way back', told['ack'], told['done'], lost,
-        sectors)
+    return 'at %s, %s, %d acknowledged, %d done, %d of %d sectors lost' % (
+        moment.name, 'up after %.0f s' % up_s if up_s else 'on its way back', told['ack'],
+        told['done'], lost, sectors)
 
 
 def last_words(console, image, lines=40):

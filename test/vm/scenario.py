@@ -7,6 +7,7 @@ a line comes that tells what is different now.
 
 Each line that is printed begins with what it is: `fine` (journal verify before the daemon starts),
 `state` (of the node when it has come back), `do` (about to be asked), `ack` (the answer has come),
+`besides` (about to be asked for a restart or a collection, which changes nothing that is known here),
 `done` (a batch job has ended, as the API says).  Whoever reads them knows what must hold after the
 next boot: test/vm/cuts.py.
 """
@@ -166,8 +167,10 @@ def work(first):
         if chance.random() < 0.3:
             for alloc in ask('GET', '/v1/allocations'):
                 if alloc['JobID'] == living[0] and alloc['ClientStatus'] == 'running':
+                    say('besides', ['restart'])
                     ask('PUT', '/v1/client/allocation/%s/restart' % alloc['ID'], {})
-        if chance.random() < 0.1:
+        if chance.random() < 0.2:
+            say('besides', ['collect'])
             ask('PUT', '/v1/system/gc')
         for alloc in ask('GET', '/v1/allocations'):
             if alloc['JobID'] in batches and alloc['ClientStatus'] in ('complete', 'failed'):
