@@ -84,7 +84,8 @@ def a_task_keeps_its_volume_over_crashes_and_a_reboot():
         {'d': {'Source': 'data'}, 'c': {'Source': 'certs', 'ReadOnly': True}},
         [{'Volume': 'd', 'Destination': '/srv/data'},
          {'Volume': 'c', 'Destination': '${NOMAD_TASK_DIR}/certs'}]))
-    wait_for('its words', lambda: has(volumes.path('data', 'seen'), 'secret'))
+    wait_for('its only process', lambda: has(volumes.path('data', 'starts'), 'start'))
+    assert has(volumes.path('data', 'seen'), 'secret')
     allocs_are(node, 'running')
     before = payloads_of(node)
     node.kill()
