@@ -10,8 +10,8 @@ import subprocess
 import sys
 
 ALLOWED = {'memcpy', 'memmove', 'memset', 'memcmp', 'memchr', 'strlen', 'strnlen', 'strcmp',
-           'strncmp', 'strchr', 'strerror', 'snprintf', 'vsnprintf', 'abort', '__stack_chk_fail',
-           '_GLOBAL_OFFSET_TABLE_', '__memcpy_chk', '__memset_chk', '__memmove_chk',
+           'strncmp', 'strchr', 'strspn', 'strcspn', 'strerror', 'snprintf', 'vsnprintf', 'abort',
+           '__stack_chk_fail', '_GLOBAL_OFFSET_TABLE_', '__memcpy_chk', '__memset_chk', '__memmove_chk',
            '__snprintf_chk', '__vsnprintf_chk'}
 
 
