@@ -64,6 +64,7 @@ static bool is_due(struct alone *alone, struct job *job, struct kept *kept,
         if (named && ret_follow_up->id[0] == '\0')
             *ret_follow_up = kept->follow_up;
         kept->follow_up = (struct follow_up){.id = ""};
+        kept->waits = true; /* until another one is there: let_go(), stop_waiting() */
         return true;
     }
     kept->waits = true;
@@ -122,6 +123,16 @@ static void stop_waiting(struct alone *alone, struct job *job, const struct gath
     }
 }
 
+/* What was due is to be no more: it may be collected. */
+static void let_go(struct alone *alone, const struct gathering *gathering)
+{
+    for (size_t a = 0; a < gathering->count; a++) {
+        struct kept *kept = kept_find(alone, gathering->ids[a].text);
+        if (kept != NULL && kept->follow_up.id[0] == '\0')
+            kept->waits = false;
+    }
+}
+
 /* Nothing is queued any more. */
 static void end_blocked(struct alone *alone, struct job *job)
 {
@@ -133,8 +144,9 @@ static void end_blocked(struct alone *alone, struct job *job)
     job->blocked = (struct alone_evaluation){.id = ""};
 }
 
-/* FOLLOW_UP: what was said to make it, id "": nothing was. */
-static void place_due(struct alone *alone, struct job *job, const struct gathering *gathering,
+/* FOLLOW_UP: what was said to make it, id "": nothing was.  False if it could not be done now, and
+ * is tried again. */
+static bool place_due(struct alone *alone, struct job *job, const struct gathering *gathering,
                       struct places *places, bool rolls, const struct follow_up *follow_up)
 {
     bool named = follow_up->id[0] != '\0';
@@ -158,17 +170,18 @@ static void place_due(struct alone *alone, struct job *job, const struct gatheri
     if (change_end(alone, &change, code) < 0) {
         if (err.code != 0)
             alone_look_later(alone, job, life_now_ms(alone->config.life) + LOOK_AGAIN_MS);
-        return;
+        return err.code == 0;
     }
     if (partly) {
         job->look_again_ms = 0;
         alone_look_later(alone, job, life_now_ms(alone->config.life) + 1);
     }
     if (evaluation.placed == 0)
-        return;
+        return true;
     evaluation_keep(alone, &evaluation);
     say(&alone->config.say, SAY_INFO, "server", "job placed again job=%s placed=%u queued=%zu",
         text_value(job->id), evaluation.placed, json_array_size(job_queue(job)));
+    return true;
 }
 
 /* It reads all allocs of the job.  One whose thousands come up one by one would be read for each
@@ -195,12 +208,16 @@ static void look(struct alone *alone, struct job *job)
     bool due = !job->public.stop && want(alone, job, &gathering, &places, &follow_up);
     enum rollout rollout =
         job->public.stop ? ROLLOUT_NOTHING : rollout_look(alone, &gathering, &places);
+    bool done = true;
     if (rollout != ROLLOUT_ENDED && (due || rollout == ROLLOUT_NEXT)) {
-        if (life_check_turn(alone->config.life, 0, NULL) == 0)
-            place_due(alone, job, &gathering, &places, rollout == ROLLOUT_NEXT, &follow_up);
-        else
+        done = life_check_turn(alone->config.life, 0, NULL) == 0;
+        if (!done)
             alone_look_later(alone, job, life_now_ms(alone->config.life) + LOOK_AGAIN_MS);
+        else
+            done = place_due(alone, job, &gathering, &places, rollout == ROLLOUT_NEXT, &follow_up);
     }
+    if (done && !job->unsaved) /* else it is looked at when that is decided */
+        let_go(alone, &gathering);
     end_blocked(alone, job);
     places_end(alone, &places);
     gathering_free(&gathering);
