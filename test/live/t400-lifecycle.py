@@ -186,6 +186,13 @@ def a_job_is_restarted_so_many_at_a_time():
     assert answer.returncode == 0, answer.stdout
     answer = node.cli('job', 'restart', '-on-error', 'ask', 'job', check=False)
     assert answer.returncode == 3 and 'nobody can be asked' in answer.stdout, answer
+    node.run_job(job_of('service', raw_exec('t', 'exec sleep 999'), Count=3,
+                        Update={'MaxParallel': 1, 'MinHealthyTime': 200 * 10**9}))
+    wait_for('its allocs', lambda: len(ids_that_run(node)) == 3)
+    for on_error, ends in (('fail', 'Stopping job restart due to error'),
+                           ('ask', 'Job restart finished with errors')):
+        answer = node.cli('job', 'restart', '-yes', '-on-error', on_error, 'job', check=False)
+        assert answer.returncode == 1 and ends in answer.stdout, answer
     node.finish()
 
 

@@ -38,7 +38,7 @@ struct restart {
     json_t *allocs; /* to be restarted, entries of a list; owned */
     size_t batch;
     int64_t wait_ns;
-    bool ask_each, ask_on_error;
+    bool ask_each, ask_on_error, fail_on_error;
 };
 
 /* --- what is asked for --- */
@@ -75,6 +75,7 @@ static int read_flags(struct restart *restart)
                         wait);
     if (error != NULL && !text_equal(error, "ask") && !text_equal(error, "fail"))
         return cli_fail(CLI_USAGE, "-on-error is \"ask\" or \"fail\": \"%.40s\"", error);
+    restart->fail_on_error = error != NULL ? text_equal(error, "fail") : asks && !somebody;
     restart->ask_on_error = asks && (error == NULL ? somebody : text_equal(error, "ask"));
     if (!somebody && (restart->ask_each || restart->ask_on_error))
         return cli_fail(CLI_USAGE, "nobody can be asked here: standard input is no terminal; "
@@ -401,7 +402,7 @@ static int run_batches(struct restart *restart)
         worst = status != 0 ? status : worst;
         if (at + size == count)
             break;
-        if (status != 0 && !restart->ask_on_error && !cli_switch(restart->cli, "yes")) {
+        if (status != 0 && restart->fail_on_error) {
             cli_progress("==> ", "Stopping job restart due to error");
             return status;
         }
