@@ -204,8 +204,9 @@ enum launching policy_launch(const struct periodic *periodic, int64_t *ret_at_s)
 int64_t policy_launched_since(int64_t launched_s, int64_t now_s);
 
 /* True if ALLOC, whose place another one takes, is told to end though it has: it has failed, and is
- * not wanted any more. */
-bool policy_is_relieved(const struct alloc *alloc);
+ * not wanted any more.  One of a node's own never is, as it does not come back by itself (nomad
+ * v2.0.5 scheduler_system.go). */
+bool policy_is_relieved(enum spec_job_type type, const struct alloc *alloc);
 
 /* How many of ENDED allocs, oldest first, are to be destroyed so that at most KEPT stay. */
 size_t policy_collect(size_t ended, size_t kept);

@@ -42,10 +42,10 @@ void policy_reconcile(enum spec_job_type type, struct reconcile_alloc *allocs, s
     }
 }
 
-bool policy_is_relieved(const struct alloc *alloc)
+bool policy_is_relieved(enum spec_job_type type, const struct alloc *alloc)
 {
-    return alloc->ended_unix_ns != 0 && alloc->client_status == CLIENT_FAILED &&
-           !alloc->stop_wanted && !alloc->destroy_wanted;
+    return (type == JOB_SERVICE || type == JOB_BATCH) && alloc->ended_unix_ns != 0 &&
+           alloc->client_status == CLIENT_FAILED && !alloc->stop_wanted && !alloc->destroy_wanted;
 }
 
 enum job_status policy_job_status(const struct job_standing *standing)

@@ -278,17 +278,14 @@ void places_end(struct alone *alone, struct places *places)
 
 /* --- bringing them there --- */
 
-/* The one that is number LAST of GATHERING, below 0: none, is told that another takes its place.
- * Those of a node's own are not, as they never come back by themselves (nomad v2.0.5
- * scheduler_system.go). */
+/* The one that is number LAST of GATHERING, below 0: none, is told that another takes its place. */
 static bool is_relieved(const struct gathering *gathering, int last)
 {
     const struct core *core = life_core(gathering->alone->config.life);
     const struct alloc *alloc = last < 0 ? NULL : core_alloc(core, gathering->ids[last].text);
-    enum spec_job_type type = job_type(gathering->job->json);
 
-    return alloc != NULL && (type == JOB_SERVICE || type == JOB_BATCH) &&
-           policy_is_relieved(alloc) && !posted_to_end(gathering->alone, gathering->ids[last].text);
+    return alloc != NULL && policy_is_relieved(job_type(gathering->job->json), alloc) &&
+           !posted_to_end(gathering->alone, gathering->ids[last].text);
 }
 
 /* In the place INDEX of the group that is number G; below 0: nobody was, or is to be left. */

@@ -105,10 +105,9 @@ static bool comes_back_later(const struct gathering *gathering, const struct all
 
 bool alone_awaits_next(const struct gathering *gathering, const struct alloc *alloc)
 {
-    enum spec_job_type type = job_type(gathering->job->json);
-
-    return gathering->evaluates != EVALUATE_NOT && (type == JOB_SERVICE || type == JOB_BATCH) &&
-           policy_is_relieved(alloc) && comes_back_later(gathering, alloc);
+    return gathering->evaluates != EVALUATE_NOT &&
+           policy_is_relieved(job_type(gathering->job->json), alloc) &&
+           comes_back_later(gathering, alloc);
 }
 
 void alone_history(struct alone *alone, const json_t *group, const char *alloc,
