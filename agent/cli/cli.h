@@ -129,6 +129,17 @@ int cli_tail_stream(struct cli *cli, struct cli_tail *tail, const char *path);
 int cli_find_alloc(struct cli *cli, const char *prefix, json_t **ret_alloc);
 int cli_find_job(struct cli *cli, const char *prefix, json_t **ret_job);
 
+/* Of the list /v1/THINGS, which `cairn GROUP list` shows, the one whose id begins with PREFIX, a
+ * new reference; said if there is none or more. */
+int cli_find_one(struct cli *cli, const char *group, const char *things, const char *prefix,
+                 json_t **ret_one);
+
+/* The namespace that JOB names wins over the flag. */
+const char *cli_namespace_of(const struct cli *cli, const json_t *job);
+
+/* ACT on the job that the first argument names, in the job's own namespace. */
+int cli_with_job(struct cli *cli, int (*act)(struct cli *cli, json_t *job));
+
 /* The alloc that the first argument names; with the flag -job, which the verb has, one of that job:
  * the newest that runs, or else the newest. */
 int cli_find_meant(struct cli *cli, json_t **ret_alloc);
@@ -179,9 +190,6 @@ int cli_read_input(const struct cli *cli, size_t at, const char **ret_name, char
 
 /* The job of the file that the first argument names, a new reference; "-" is standard input. */
 int cli_read_job(const struct cli *cli, json_t **ret_job);
-
-/* The namespace that JOB names wins over the flag. */
-const char *cli_namespace_of(const struct cli *cli, const json_t *job);
 
 /* The Warnings of ANSWER, if there are any. */
 void cli_print_warnings(const json_t *answer);

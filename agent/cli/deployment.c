@@ -7,32 +7,7 @@
 
 #include <string.h>
 
-/* --- finding and showing --- */
-
-/* The one whose id begins with PREFIX, whole; said if there is none or more. */
-static int find(struct cli *cli, const char *prefix, json_t **ret_deployment)
-{
-    char path[CLI_URL_SIZE];
-    const char *given = cli->namespace;
-    json_t *list;
-
-    cli->namespace = "*"; /* its id says enough */
-    int status =
-        cli_get(cli, cli_path(cli, path, "/v1/deployments?prefix=%s", prefix), &list, NULL);
-    cli->namespace = given;
-    if (status != 0)
-        return status;
-    size_t count = json_array_size(list);
-    if (count == 1)
-        *ret_deployment = json_incref(json_array_get(list, 0));
-    else
-        status = cli_fail(CLI_FAILED,
-                          "%zu deployments have an id that begins with \"%s\"; "
-                          "`cairn deployment list` shows all",
-                          count, prefix);
-    json_decref(list);
-    return status;
-}
+/* --- showing --- */
 
 static bool has_canaries(const json_t *groups)
 {
@@ -139,7 +114,7 @@ static int run_status(struct cli *cli)
 
     if (cli_argument(cli, 0) == NULL)
         return run_list(cli);
-    int status = find(cli, cli_argument(cli, 0), &deployment);
+    int status = cli_find_one(cli, "deployment", "deployments", cli_argument(cli, 0), &deployment);
     if (status != 0)
         return status;
     if (cli->json) {
@@ -203,7 +178,7 @@ static int steer(struct cli *cli, const char *verb, const char *id, json_t *body
 static int steer_named(struct cli *cli, const char *verb, json_t *body)
 {
     json_t *deployment;
-    int status = find(cli, cli_argument(cli, 0), &deployment);
+    int status = cli_find_one(cli, "deployment", "deployments", cli_argument(cli, 0), &deployment);
 
     if (status != 0) {
         json_decref(body);

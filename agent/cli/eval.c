@@ -97,31 +97,6 @@ static const struct cli_flag status_flags[] = {
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
-/* The one whose id begins with PREFIX, a new reference; said if there is none or more. */
-static int find(struct cli *cli, const char *prefix, json_t **ret_evaluation)
-{
-    char path[CLI_URL_SIZE];
-    json_t *list;
-    const char *given = cli->namespace;
-
-    cli->namespace = "*"; /* its id says enough */
-    int status =
-        cli_get(cli, cli_path(cli, path, "/v1/evaluations?prefix=%s", prefix), &list, NULL);
-    cli->namespace = given;
-    if (status != 0)
-        return status;
-    size_t count = json_array_size(list);
-    if (count == 1)
-        *ret_evaluation = json_incref(json_array_get(list, 0));
-    else
-        status = cli_fail(CLI_FAILED,
-                          "%zu evaluations have an id that begins with \"%s\"; "
-                          "`cairn eval list` shows all",
-                          count, prefix);
-    json_decref(list);
-    return status;
-}
-
 static void print_evaluation(const struct cli *cli, const json_t *evaluation)
 {
     json_t *groups = json_object_get(evaluation, "FailedTGAllocs"), *failed;
@@ -156,7 +131,7 @@ static int run_status(struct cli *cli)
 
     if (cli_argument(cli, 0) == NULL)
         return run_list(cli);
-    int status = find(cli, cli_argument(cli, 0), &evaluation);
+    int status = cli_find_one(cli, "eval", "evaluations", cli_argument(cli, 0), &evaluation);
     if (status != 0)
         return status;
     if (cli->json) {

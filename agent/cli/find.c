@@ -105,6 +105,49 @@ int cli_find_job(struct cli *cli, const char *prefix, json_t **ret_job)
     return status;
 }
 
+const char *cli_namespace_of(const struct cli *cli, const json_t *job)
+{
+    const char *name = cli_value(job, "Namespace");
+
+    return name[0] != '\0' ? name : cli->namespace;
+}
+
+int cli_find_one(struct cli *cli, const char *group, const char *things, const char *prefix,
+                 json_t **ret_one)
+{
+    char path[CLI_URL_SIZE];
+    const char *given = cli->namespace;
+    json_t *list;
+
+    cli->namespace = "*"; /* its id says enough */
+    int status = cli_get(cli, cli_path(cli, path, "/v1/%s?prefix=%s", things, prefix), &list, NULL);
+    cli->namespace = given;
+    if (status != 0)
+        return status;
+    size_t count = json_array_size(list);
+    if (count == 1)
+        *ret_one = json_incref(json_array_get(list, 0));
+    else
+        status = cli_fail(CLI_FAILED,
+                          "%zu %s have an id that begins with \"%s\"; `cairn %s list` shows all",
+                          count, things, prefix, group);
+    json_decref(list);
+    return status;
+}
+
+int cli_with_job(struct cli *cli, int (*act)(struct cli *cli, json_t *job))
+{
+    json_t *job;
+    int status = cli_find_job(cli, cli_argument(cli, 0), &job);
+
+    if (status != 0)
+        return status;
+    cli->namespace = cli_namespace_of(cli, job);
+    status = act(cli, job);
+    json_decref(job);
+    return status;
+}
+
 int cli_find_meant(struct cli *cli, json_t **ret_alloc)
 {
     char path[CLI_URL_SIZE];

@@ -31,7 +31,7 @@ static const struct cli_flag eval_flags[] = {
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
-static int evaluate(struct cli *cli, const json_t *job)
+static int evaluate(struct cli *cli, json_t *job)
 {
     char path[CLI_URL_SIZE];
     json_t *answer;
@@ -51,15 +51,7 @@ static int evaluate(struct cli *cli, const json_t *job)
 
 static int run_eval(struct cli *cli)
 {
-    json_t *job;
-    int status = cli_find_job(cli, cli_argument(cli, 0), &job);
-
-    if (status != 0)
-        return status;
-    cli->namespace = cli_namespace_of(cli, job);
-    status = evaluate(cli, job);
-    json_decref(job);
-    return status;
+    return cli_with_job(cli, evaluate);
 }
 
 const struct cli_verb cli_job_eval = {
@@ -109,15 +101,7 @@ static int start(struct cli *cli, json_t *job)
 
 static int run_start(struct cli *cli)
 {
-    json_t *job;
-    int status = cli_find_job(cli, cli_argument(cli, 0), &job);
-
-    if (status != 0)
-        return status;
-    cli->namespace = cli_namespace_of(cli, job);
-    status = start(cli, job);
-    json_decref(job);
-    return status;
+    return cli_with_job(cli, start);
 }
 
 const struct cli_verb cli_job_start = {

@@ -121,7 +121,7 @@ int cli_find_version(struct cli *cli, const json_t *job, int64_t number, json_t 
     return 0;
 }
 
-static int show_versions(struct cli *cli, const json_t *job)
+static int show_versions(struct cli *cli, json_t *job)
 {
     const char *reference = cli_text(cli, "diff-version", "");
     bool diffs = cli_switch(cli, "p");
@@ -148,15 +148,7 @@ static int show_versions(struct cli *cli, const json_t *job)
 
 static int run_history(struct cli *cli)
 {
-    json_t *job;
-    int status = cli_find_job(cli, cli_argument(cli, 0), &job);
-
-    if (status != 0)
-        return status;
-    cli->namespace = cli_namespace_of(cli, job);
-    status = show_versions(cli, job);
-    json_decref(job);
-    return status;
+    return cli_with_job(cli, show_versions);
 }
 
 const struct cli_verb cli_job_history = {
@@ -179,7 +171,7 @@ static const struct cli_flag revert_flags[] = {
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
-static int revert(struct cli *cli, const json_t *job)
+static int revert(struct cli *cli, json_t *job)
 {
     char path[CLI_URL_SIZE];
     json_t *answer = NULL;
@@ -207,15 +199,7 @@ static int revert(struct cli *cli, const json_t *job)
 
 static int run_revert(struct cli *cli)
 {
-    json_t *job;
-    int status = cli_find_job(cli, cli_argument(cli, 0), &job);
-
-    if (status != 0)
-        return status;
-    cli->namespace = cli_namespace_of(cli, job);
-    status = revert(cli, job);
-    json_decref(job);
-    return status;
+    return cli_with_job(cli, revert);
 }
 
 const struct cli_verb cli_job_revert = {

@@ -106,13 +106,6 @@ int cli_read_job(const struct cli *cli, json_t **ret_job)
     return status;
 }
 
-const char *cli_namespace_of(const struct cli *cli, const json_t *job)
-{
-    const char *name = cli_value(job, "Namespace");
-
-    return name[0] != '\0' ? name : cli->namespace;
-}
-
 /* --- run --- */
 
 static const struct cli_flag run_flags[] = {
