@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,12 @@
 #define MFD_NOEXEC_SEAL 8u
 #endif
 
-enum { PLAN_FIRST_BYTES = 2048, SHARES_OF_A_CORE = 1024 };
+enum {
+    PLAN_FIRST_BYTES = 2048,
+    SHARES_OF_A_CORE = 1024,
+    SHARES_MIN = 2, /* of the kernel */
+    SHARES_MAX = 262144,
+};
 
 static void add(struct plan *plan, uint16_t tag, const void *bytes, size_t length)
 {
@@ -134,6 +140,15 @@ static void add_mounts(struct plan *plan, const struct isolation *isolation,
     }
 }
 
+uint64_t plan_cpu_weight(uint64_t shares)
+{
+    double log = log2((double)shares);
+
+    if (shares <= SHARES_MIN || shares >= SHARES_MAX)
+        return shares <= SHARES_MIN ? 1 : 10000; /* exactly, whatever is lost by rounding */
+    return (uint64_t)ceil(pow(10, (log * log + 125 * log) / 612 - 7.0 / 34));
+}
+
 static void add_limits(struct plan *plan, const struct spec_resources *resources)
 {
     uint64_t asked = (uint64_t)resources->memory_mb << 20;
@@ -144,8 +159,12 @@ static void add_limits(struct plan *plan, const struct spec_resources *resources
         add_number(plan, LAUNCH_MEMORY_MAX, most > asked ? most : asked);
     if (unlimited || most > asked)
         add_number(plan, LAUNCH_MEMORY_LOW, asked);
-    uint64_t shares = resources->cpu_mhz + (uint64_t)resources->cores * SHARES_OF_A_CORE;
-    add_number(plan, LAUNCH_CPU_SHARES, shares > 2 ? shares : 2);
+    /* An alloc that was placed by an older version does not say what its cores come to. */
+    uint64_t shares =
+        resources->cpu_mhz > 0 ? resources->cpu_mhz : (uint64_t)resources->cores * SHARES_OF_A_CORE;
+    shares = shares < SHARES_MIN ? SHARES_MIN : shares > SHARES_MAX ? SHARES_MAX : shares;
+    add_number(plan, LAUNCH_CPU_SHARES, shares);
+    add_number(plan, LAUNCH_CPU_WEIGHT, plan_cpu_weight(shares));
 }
 
 /* Not a bound of what a driver isolates: a core is one task's, whatever its driver. */

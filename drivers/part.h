@@ -257,6 +257,9 @@ struct plan {
 
 struct plan *plan_new(const struct drivers *drivers, const struct driver_start *start,
                       const struct command *command, struct err *err);
+/* SHARES of processors, 2 to 262144 on v1, as a weight of v2, 1 to 10000: in both the kernel gives
+ * 1024 or 100 to who was given nothing.  Follows opencontainers/cgroups, which Nomad uses. */
+uint64_t plan_cpu_weight(uint64_t shares);
 struct plan *plan_new_held(const struct drivers *drivers, const struct driver_start *start,
                            struct err *err);
 void plan_free(struct plan *plan);

@@ -6,6 +6,7 @@
 #include "drivers/part.h"
 
 #include <stddef.h>
+#include <unistd.h>
 
 static const char own_cgroup[] = "a task is found again, and ended, by a cgroup of its own";
 
@@ -36,6 +37,9 @@ static int prepare(const struct drivers *drivers, const struct driver_probed *pr
     command->node_denied_env = drivers->config.raw_exec_denied_env;
     command->denied = &drivers->config.raw_exec_denied;
     command->has_cgroup = !drivers->config.raw_exec_no_cgroups;
+    /* Who may make cgroups for us on v2 has handed down its controllers; those of v1 are root's. */
+    command->has_limits =
+        command->has_cgroup && (geteuid() == 0 || drivers->config.cgroup_mode == CGROUP_V2);
     return 0;
 }
 

@@ -125,7 +125,8 @@ void cgroup_directory(enum cgroup_mode mode, const char *name, char *to, size_t 
 struct cgroup_limits {
     uint64_t memory_bytes_max; /* 0: none; with one, nothing of it is swapped out */
     uint64_t memory_bytes_low; /* kept for it when memory is short, 0: none */
-    uint64_t cpu_shares;       /* v1 scale, 2 and more; 0: none */
+    uint64_t cpu_shares;       /* on v1 and hybrid, 2 to 262144; 0: none */
+    uint64_t cpu_weight;       /* on v2, 1 to 10000; 0: none */
     const char *cpus;          /* the processors it may use, "0-2,7"; NULL: any */
 };
 int cgroup_limit(enum cgroup_mode mode, const char *name, const struct cgroup_limits *limits,

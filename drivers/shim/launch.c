@@ -83,6 +83,8 @@ static uint64_t *number_of(struct launch *launch, uint16_t tag)
         return &launch->limits.memory_bytes_low;
     case LAUNCH_CPU_SHARES:
         return &launch->limits.cpu_shares;
+    case LAUNCH_CPU_WEIGHT:
+        return &launch->limits.cpu_weight;
     case LAUNCH_OOM_SCORE_ADJ:
         return &launch->oom_score_adj;
     case LAUNCH_TERMINAL:

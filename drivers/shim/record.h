@@ -146,6 +146,7 @@ enum launch_tag {
     LAUNCH_HOSTNAME = 30,      /* text: its own; missing: the daemon's */
     LAUNCH_SHARE = 31,         /* text: a cgroup whose processors it has, if it can be entered */
     LAUNCH_TERMINAL = 32,      /* number: not 0: of a session (session.h) with one */
+    LAUNCH_CPU_WEIGHT = 33,    /* number: the shares as v2 has them */
     LAUNCH_OPTIONAL = 0x8000,
 };
 

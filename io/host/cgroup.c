@@ -272,10 +272,8 @@ bool cgroup_has_cpus_of(const char *name, pid_t pid)
 int cgroup_limit(enum cgroup_mode mode, const char *name, const struct cgroup_limits *limits,
                  struct err *err)
 {
-    /* The kernel's own mapping of shares (2..262144) to weights (1..10000). */
-    uint64_t shares = limits->cpu_shares > 262144 ? 262144 : limits->cpu_shares;
-    uint64_t weight = shares < 2 ? 0 : 1 + (shares - 2) * 9999 / 262142;
     bool bounded = limits->memory_bytes_max > 0;
+    uint64_t part = mode == CGROUP_V2 ? limits->cpu_weight : limits->cpu_shares;
     const struct {
         bool wanted;
         enum cgroup_controller controller;
@@ -287,7 +285,7 @@ int cgroup_limit(enum cgroup_mode mode, const char *name, const struct cgroup_li
         {bounded, CONTROLLER_MEMORY, "memory.swappiness", "memory.swap.max", 0, 0},
         {limits->memory_bytes_low > 0, CONTROLLER_MEMORY, "memory.soft_limit_in_bytes",
          "memory.low", limits->memory_bytes_low, limits->memory_bytes_low},
-        {shares >= 2, CONTROLLER_CPU, "cpu.shares", "cpu.weight", shares, weight},
+        {part > 0, CONTROLLER_CPU, "cpu.shares", "cpu.weight", part, part},
     };
     struct cgroup_path path;
     int code = cgroup_path_of(mode, name, &path, err);

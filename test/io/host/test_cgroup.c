@@ -344,7 +344,8 @@ static void test_cgroup_stats_sum_the_processes(void **state)
 
 static void test_cgroup_memory_limit_kills_and_tells(void **state)
 {
-    struct cgroup_limits limits = {.memory_bytes_max = 4u << 20, .cpu_shares = 100};
+    struct cgroup_limits limits = {
+        .memory_bytes_max = 4u << 20, .cpu_shares = 100, .cpu_weight = 17};
     struct err err = {0};
     const char *name = name_of("limit");
     int status;
