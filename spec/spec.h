@@ -45,7 +45,7 @@ struct spec_restart {
 enum { SPEC_MEMORY_UNLIMITED = -1 };
 
 struct spec_resources {
-    uint32_t cpu_mhz;
+    uint32_t cpu_mhz; /* also that of its cores, if it was given any */
     uint32_t memory_mb;
     int32_t memory_max_mb; /* 0: no more than memory_mb; or SPEC_MEMORY_UNLIMITED */
     uint32_t cores;
@@ -61,6 +61,7 @@ struct spec_core {
 struct spec_cores {
     struct spec_core *items; /* those of one task together, in order */
     size_t count;
+    uint64_t mhz; /* of each */
 };
 
 struct spec_logs {

@@ -169,7 +169,7 @@ struct room alone_ask(const struct alone *alone, const json_t *group)
 struct spec_cores alone_pick_cores(const struct alone *alone, const json_t *group,
                                    struct spec_core items[NODE_CORES_MAX])
 {
-    struct spec_cores cores = {.items = items};
+    struct spec_cores cores = {.items = items, .mhz = alone->config.node.core_mhz};
     const json_t *task;
     uint16_t next = 0;
     size_t t;

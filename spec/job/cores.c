@@ -47,9 +47,12 @@ void jobspec_add_cores(json_t *alloc, const struct spec_cores *cores)
         json_t *all = jobspec_member(alloc, "AllocatedResources", json_object);
         json_t *task = jobspec_member(jobspec_member(all, "Tasks", json_object),
                                       cores->items[i].task, json_object);
-        json_t *ids =
-            jobspec_member(jobspec_member(task, "Cpu", json_object), "ReservedCores", json_array);
+        json_t *cpu = jobspec_member(task, "Cpu", json_object);
+        json_t *ids = jobspec_member(cpu, "ReservedCores", json_array);
 
         check(json_array_append_new(ids, json_integer(cores->items[i].id)) == 0);
+        uint64_t mhz = json_array_size(ids) * cores->mhz;
+        mhz = mhz > INT32_MAX ? INT32_MAX : mhz; /* of a total that somebody made up */
+        check(json_object_set_new(cpu, "CpuShares", json_integer((json_int_t)mhz)) == 0);
     }
 }

@@ -575,6 +575,7 @@ static void decode_cores(struct decoding *decoding, const json_t *alloc, struct 
             continue;
         ids = arena_new(&decoding->holder->arena, count * sizeof(*ids));
         task->resources.core_ids = ids;
+        task->resources.cpu_mhz = get_u32(decoding, cpu, "CpuShares");
         json_array_foreach(list, i, id)
         {
             json_int_t core = json_integer_value(id);

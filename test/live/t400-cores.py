@@ -43,6 +43,9 @@ def each_task_runs_on_its_own_cores_and_keeps_them():
     node.run_job(job('two', 1, driver='raw_exec'))
     for name, core in (('one', HERE[0]), ('two', HERE[1])):
         assert payload_of(node, name) == ({core}, str(core), [core]), payload_of(node, name)
+    shares = 100000 // os.cpu_count()
+    given = node.get('/v1/allocation/' + node.allocs('two')[0]['ID'])['AllocatedResources']
+    assert given['Tasks']['t']['Cpu']['CpuShares'] == shares, given
     node.run_job(job('more', len(HERE)))
     assert '"cores"' in json.dumps(node.get('/v1/job/more/evaluations')), 'no word of cores'
     assert node.allocs('more') == []

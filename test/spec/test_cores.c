@@ -52,16 +52,16 @@ static void test_alloc_has_the_cores_that_it_was_given(void **state)
     static const struct {
         const char *from, *to;
     } changes[] = {
-        {"[1,2]", "[1]"},      {"[1,2]", "[2,1]"},         {"[1,2]", "[1,5]"},
-        {"[1,2]", "[1,1024]"}, {"[1,2]", "[-1,2]"},        {"[1,2]", "[1,\"2\"]"},
-        {"[5]", "[]"},         {"ReservedCores", "Cores"}, {"[5]", "{}"},
+        {"[1,2]", "[1]"},    {"[1,2]", "[2,1]"},     {"[1,2]", "[1,5]"}, {"[1,2]", "[1,1024]"},
+        {"[1,2]", "[-1,2]"}, {"[1,2]", "[1,\"2\"]"}, {"[5]", "[]"},      {"ReservedCores", "Cores"},
+        {"[5]", "{}"},       {"5200", "\"much\""},
     };
     struct spec_core items[] = {{"a", 1}, {"a", 2}, {"b", 5}};
     struct jobspec_placement placement = {.group = "g",
                                           .alloc_id = "0f3a3e5c-5f31-4a52-9f0e-0123456789ab",
                                           .eval_id = "",
                                           .datacenter = "dc1",
-                                          .cores = {items, COUNT_OF(items)}};
+                                          .cores = {items, COUNT_OF(items), 2600}};
     json_t *job = job_with(2, 1);
     struct alloc_spec *spec = NULL;
     struct err err;
@@ -72,6 +72,8 @@ static void test_alloc_has_the_cores_that_it_was_given(void **state)
     assert_int_equal(jobspec_make_alloc(job, &placement, &text, &length, &spec, &err), 0);
     assert_int_equal(spec->tasks[0].resources.core_ids[1], 2);
     assert_int_equal(spec->tasks[1].resources.core_ids[0], 5);
+    assert_int_equal(spec->tasks[0].resources.cpu_mhz, 5200);
+    assert_int_equal(spec->tasks[1].resources.cpu_mhz, 2600);
     alloc_spec_free(spec);
     for (size_t i = 0; i < COUNT_OF(changes); i++) {
         char changed[4096], *found = strstr(text, changes[i].from);
