@@ -217,6 +217,7 @@ struct world_loop *world_begin(struct parts *parts, uint64_t seed)
         .ctx = world,
         .store = store_of_journal(parts->journal),
         .say = world_say,
+        .events_max = parts->config->journal_max_events,
         .now = now,
         .random = draw,
         .arm = arm,

@@ -2,6 +2,7 @@
 #include "agent/config/part.h"
 
 #include "agent/config/pairs.h"
+#include "core/retention.h"
 #include "drivers/drivers.h"
 #include "io/log.h"
 
@@ -12,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILES_MAX = 256 };
+enum { FILES_MAX = 256, JOURNAL_EVENTS_LEAST = 100 };
 
 /* --- files --- */
 
@@ -67,6 +68,7 @@ void config_defaults(struct config *config)
         .java_allow_caps = driver_default_capabilities,
         .gc_interval_ms = 60 * 1000,
         .gc_max_allocs = 50,
+        .journal_max_events = RETENTION_EVENTS_MAX,
         .gc_disk_percent = 95,
         .artifact_timeout_ms = 30 * 60 * 1000, /* Nomad's, as the next three */
         .artifact_bytes_max = 100000000000,
@@ -272,6 +274,10 @@ int config_finish(struct config *config, struct err *err)
         return err_set(err, ERR_INVALID,
                        "client: min_dynamic_port %u to max_dynamic_port %u is no range of ports",
                        config->min_dynamic_port, config->max_dynamic_port);
+    if (config->journal_max_events < JOURNAL_EVENTS_LEAST)
+        return err_set(err, ERR_INVALID,
+                       "client.journal_max_events %u is less than %d, which is not history",
+                       config->journal_max_events, JOURNAL_EVENTS_LEAST);
     if (config->name[0] == '\0' && gethostname(config->name, sizeof(config->name) - 1) != 0)
         return err_os(err, ERR_IO, errno, "cannot tell the host's name: give one as name");
     if ((code = make_absolute(config->data_dir, err)) != 0 ||

@@ -92,6 +92,7 @@ struct config {
     /* client.gc_{disk,inode}_usage_threshold: fewer are kept beyond that.  Default 95: Nomad's are
      * 80 and 70, but there the servers still know what a client has collected. */
     uint32_t gc_disk_percent, gc_inode_percent;
+    uint32_t journal_max_events;             /* client: that the history keeps, default 1,000,000 */
     uint32_t gc_parallel_destroys;           /* client: so many at once then, default 2 */
     uint64_t max_kill_timeout_ms;            /* client.max_kill_timeout, default 30 s */
     uint32_t cpu_total_compute;              /* client: MHz in place of what was found, 0: that */

@@ -158,6 +158,7 @@ static const struct key keys[] = {
     {IN_CLIENT, "default_ineligible", KEY_RULE, 0, 0, require_false},
     {IN_CLIENT, "gc_interval", KEY_DURATION, FIELD_OF(gc_interval_ms), NULL},
     {IN_CLIENT, "gc_max_allocs", KEY_COUNT, FIELD_OF(gc_max_allocs), NULL},
+    {IN_CLIENT, "journal_max_events", KEY_COUNT, FIELD_OF(journal_max_events), NULL},
     {IN_CLIENT, "gc_disk_usage_threshold", KEY_PERCENT, FIELD_OF(gc_disk_percent), NULL},
     {IN_CLIENT, "gc_inode_usage_threshold", KEY_PERCENT, FIELD_OF(gc_inode_percent), NULL},
     {IN_CLIENT, "gc_parallel_destroys", KEY_COUNT, FIELD_OF(gc_parallel_destroys), NULL},

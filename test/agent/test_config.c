@@ -305,6 +305,19 @@ static void test_directories_of_host_volumes_are_below_data_dir_or_as_told(void 
            "a.hcl:2:3:", "did you mean host_volumes_dir?");
 }
 
+static void test_finish_wants_some_history(void **state)
+{
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+
+    (void)text_copy(config->data_dir, sizeof(config->data_dir), "/tmp/x"); /* fits */
+    config->journal_max_events = 99;
+    assert_int_equal(config_finish(config, &fixture->scratch->err), ERR_INVALID);
+    assert_non_null(strstr(fixture->scratch->err.text, "journal_max_events 99 is less than 100"));
+    config->journal_max_events = 100;
+    assert_int_equal(config_finish(config, &fixture->scratch->err), 0);
+}
+
 static void test_finish_wants_a_range_of_dynamic_ports(void **state)
 {
     struct fixture *fixture = *state;
@@ -341,6 +354,7 @@ static void test_hcl_and_json_say_the_same(void **state)
                               "  gc_disk_usage_threshold = 80\n"
                               "  gc_inode_usage_threshold = 70\n"
                               "  gc_parallel_destroys = 3\n"
+                              "  journal_max_events = 5000\n"
                               "  max_kill_timeout = \"90s\"\n"
                               "  meta { rack = \"r1\" }\n"
                               "}\n"
@@ -354,7 +368,7 @@ static void test_hcl_and_json_say_the_same(void **state)
         "{\"region\": \"eu\", \"ports\": {\"http\": 5000},"
         " \"client\": [{\"enabled\": true, \"node_class\": \"edge\", \"gc_interval\": \"2m\","
         "   \"gc_disk_usage_threshold\": 80, \"gc_inode_usage_threshold\": 70,"
-        "   \"gc_parallel_destroys\": 3,"
+        "   \"gc_parallel_destroys\": 3, \"journal_max_events\": 5000,"
         "   \"max_kill_timeout\": \"90s\", \"meta\": {\"rack\": \"r1\"}},"
         "  {\"chroot_env\": {\"/etc/hosts\": \"/etc/hosts\"}}],"
         " \"plugin\": [{\"raw_exec\": [{\"config\": [{\"enabled\": false}]}]},"
@@ -372,6 +386,7 @@ static void test_hcl_and_json_say_the_same(void **state)
         assert_int_equal(config->gc_disk_percent, 80);
         assert_int_equal(config->gc_inode_percent, 70);
         assert_int_equal(config->gc_parallel_destroys, 3);
+        assert_int_equal(config->journal_max_events, 5000);
         assert_int_equal(config->max_kill_timeout_ms, 90000);
         assert_false(config->raw_exec_enabled);
         assert_int_equal(config->exec_allow_caps, 1 | 1 << 5);
@@ -744,6 +759,7 @@ int main(void)
         TEST(test_host_volumes_are_read_and_have_to_be_paths),
         TEST(test_directories_of_host_volumes_are_below_data_dir_or_as_told),
         TEST(test_storage_plugins_have_a_type_and_a_socket),
+        TEST(test_finish_wants_some_history),
         TEST(test_finish_wants_a_range_of_dynamic_ports),
         TEST(test_hcl_and_json_say_the_same),
         TEST(test_addresses_of_this_machine_are_found),
