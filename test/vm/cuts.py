@@ -1,6 +1,7 @@
 """Power cuts: the scenario of scenario.py on a machine whose power goes at random moments, with a
 disk that then forgets what was not flushed, and an audit after each boot.  And the same without the
 boots: the disk just before and just after each flush of one run, looked at from outside."""
+import glob
 import os
 import random
 import re
@@ -11,11 +12,14 @@ import threading
 import time
 
 import machine
-from disk import SECTOR
-from power import FILE_SYSTEMS, Bench, Wrong
+from disk import pieces
+from power import FILE_SYSTEMS, HISTORY, Bench, Wrong
 
 CUTS_ON, MOMENTS_ON = tuple(FILE_SYSTEMS), ('ext4', 'ext4-data')  # which can be read from outside
 FIRST_STEP = 1000  # jobs of one boot never meet the next one's
+DISKS_KEPT, BLOCK = 4, 1 << 16
+DAMAGES = 0.15  # of all boots: to the journal, just before it is opened
+HISTORY_SHORT = 100  # events: each commit forgets as many as it makes
 
 
 class Known:
@@ -23,6 +27,7 @@ class Known:
 
     def __init__(self):
         self.acked, self.asked, self.done, self.boots = {}, {}, {}, set()
+        self.copied, self.is_damaged = set(), False
 
     def hear(self, kind, value):
         if kind == 'do':
@@ -32,6 +37,26 @@ class Known:
             self.asked.pop(value[1], None)
         elif kind == 'done':
             self.done[value['job']] = value
+        elif kind == 'copied':
+            self.copied.add(str(value[0]))
+        elif kind == 'copies':
+            self.check_copies(value)
+        elif kind == 'damaged':
+            self.is_damaged = True
+        elif kind == 'fine' and value[0] != 0 and not self.is_damaged:
+            raise Wrong('journal verify: %s' % value[1][:2000])
+        elif kind == 'state':
+            self.is_damaged = False
+            self.check(value)
+
+    def check_copies(self, copies):
+        for name in self.copied - set(copies):
+            raise Wrong('copy %s of the journal was made and is not there' % name)
+        for name, (code, text) in copies.items():
+            # Half a copy is none, and says so.
+            if code != 0 and (name in self.copied or code != 1 or 'open the journal' not in text):
+                raise Wrong('a copy of the journal: %d, %s' % (code, text[:2000]))
+        self.copied = set()
 
     def check_job(self, name, what, jobs, asked):
         found = jobs.get(name)
@@ -81,17 +106,22 @@ class Known:
 class Moment:
     """When the power goes: at once or some time after the node has said something so often, or after so
     many writes.  Right behind what it has acknowledged, between question and answer, within a commit,
-    a restart or a collection, on its way back."""
+    which may also trim the history, a restart, a collection or the making of a compact copy, on its way
+    back, within a salvage."""
 
-    def __init__(self, chance, is_first, disk, cut):
-        kinds = ('ack', 'ack', 'do', 'do', 'done', 'besides') + (() if is_first else ('fine',))
-        self.kind = chance.choice(kinds)
-        self.count = chance.randrange(1, {'fine': 2, 'done': 6, 'besides': 4}.get(self.kind, 20))
+    def __init__(self, chance, is_first, disk):
+        kinds = ('ack', 'ack', 'do', 'do', 'done', 'restart', 'collect', 'compact')
+        self.is_damage = not is_first and chance.random() < DAMAGES
+        self.history = chance.choice((HISTORY_SHORT, HISTORY))
+        self.kind = 'damaged' if self.is_damage else chance.choice(
+            kinds if is_first else kinds + ('fine',))
+        self.count = chance.randrange(1, {'ack': 20, 'do': 20, 'done': 6, 'restart': 4}.get(self.kind, 2))
         self.writes = chance.choice((0, chance.randrange(1, 30)))
         self.delay_s = chance.choice((0, chance.uniform(0, 2)))
-        self.name = '%s %d%s' % (self.kind, self.count,
-                                 ' and %d writes' % self.writes if self.writes else '')
-        self.disk, self.cut, self.timer = disk, cut, None
+        self.name = '%s %d%s%s' % (self.kind, self.count,
+                                   ' and %d writes' % self.writes if self.writes else '',
+                                   ', trimmed' if self.history == HISTORY_SHORT else '')
+        self.disk, self.cut, self.timer = disk, None, None
 
     def hear(self, kind):
         self.count -= kind == self.kind
@@ -111,19 +141,17 @@ class Moment:
 def one_boot(bench, known, first, chance):
     """Boots, audits what the last cut has left, works until the power goes; what it was like."""
     begun, disk = time.monotonic(), bench.disk
-    guest = bench.power_on(first)
-    moment = Moment(chance, first == 0, disk, guest.process.kill)
+    moment = Moment(chance, not known.boots, disk)
+    guest = bench.power_on(first, moment.is_damage, moment.history)
+    moment.cut = guest.process.kill
     told, up_s = {'ack': 0, 'done': 0}, None
     try:
         for what, value in guest.lines():
             if what == 'ended':
                 raise Wrong('the daemon did not start: %r' % value)
-            if what == 'fine' and value[0] != 0:
-                raise Wrong('journal verify: %s' % value[1][:2000])
-            if what == 'state':
-                known.check(value)
-                up_s = time.monotonic() - begun
             known.hear(what, value)
+            if what == 'state':
+                up_s = time.monotonic() - begun
             told[what] = told.get(what, 0) + 1
             moment.hear(what)
     finally:
@@ -151,35 +179,57 @@ def last_words(console, image, lines=40):
                    for name, text in texts.items())
 
 
+def keep(seen):
+    """The disk as the machine saw it, in a file, of which the newest few are kept; its name."""
+    kept = sorted(glob.glob(os.path.join(machine.PLACE, 'wrong-*.img')), key=os.path.getmtime)
+    for path in kept[:1 - DISKS_KEPT]:
+        os.unlink(path)
+    path = os.path.join(machine.PLACE, 'wrong-%d.img' % time.time_ns())
+    with open(path, 'wb') as out:
+        for at in range(0, len(seen), BLOCK):
+            block = seen[at:at + BLOCK]
+            if any(block):
+                out.seek(at)
+                out.write(block)
+        out.truncate(len(seen))
+    return path
+
+
 def cut_on(kind, count, seed, bench, numbered):
-    """COUNT cuts and boots with a disk of KIND; False if anything was wrong."""
+    """COUNT cuts with a disk of KIND, each of them looked at by the boot after it; what was wrong is said,
+    and another node goes on.  How many cuts were wrong."""
     chance, known = random.Random(seed), Known()
     machine.say('%d power cuts, %s, seed %d' % (count, kind, seed))
+    begun, boots, number, wrongs, last = time.monotonic(), 0, 0, 0, None
     bench.take_disk(kind)
-    for number in range(count + 1):
+    while number < count:
         try:
-            said = one_boot(bench, known, number * FIRST_STEP, chance)
+            said = one_boot(bench, known, boots * FIRST_STEP, chance)
         except Wrong as wrong:
-            kept = os.path.join(machine.PLACE, 'wrong.img')
-            with open(kept, 'wb') as out:
-                out.write(bench.disk.seen)
-            print('not ok %d - power cut: %s\n# disk: %s, again: ./dev vm cuts %d %d %s\n%s'
-                  % (numbered + number, wrong, kept, count, seed, kind,
-                     last_words(machine.console(), kept)))
-            return False
-        if number < count:
-            print('ok %d - power cut # %s, %s' % (numbered + number + 1, kind, said), flush=True)
-    return True
+            number, wrongs, kept = number + 1, wrongs + 1, keep(bench.disk.seen)
+            print('not ok %d - power cut: %s\n# the cut before: %s\n# disk: %s, again: ./dev vm cuts %d %d %s\n'
+                  '%s' % (numbered + number, wrong, last, kept, count, seed, kind,
+                          last_words(machine.console(), kept)), flush=True)
+            known, said = Known(), None
+            bench.take_disk(kind)
+        else:
+            if last is not None:
+                number += 1
+                print('ok %d - power cut # %s, %s' % (numbered + number, kind, last), flush=True)
+        boots, last = boots + 1, said
+    machine.say('%d cuts and %d boots in %.0f s, %d of them wrong'
+                % (count, boots, time.monotonic() - begun, wrongs))
+    return wrongs
 
 
 def cuts(count, seed, kinds):
     """COUNT cuts and boots on each of the file systems KINDS; 0 if nothing was wrong."""
     machine.make()
     with tempfile.TemporaryDirectory(prefix='cairn-cuts-', dir=machine.PLACE) as place:
-        bench = Bench(kinds[0], place)
-        done = [cut_on(kind, count, seed, bench, number * count) for number, kind in enumerate(kinds)]
+        bench = Bench(kinds[0], place, noted=False)
+        wrongs = [cut_on(kind, count, seed, bench, at * count) for at, kind in enumerate(kinds)]
     print('1..%d' % (count * len(kinds)))
-    return 0 if all(done) else 1
+    return 1 if any(wrongs) else 0
 
 
 # --- every moment of one run ---
@@ -245,9 +295,9 @@ def record(acks, bench):
     raise Wrong('it ended after %d answers; its console is %s' % (len(heard), machine.console()))
 
 
-def some(writes, chance):
-    return [(offset + at, data[at:at + SECTOR]) for offset, data in writes
-            for at in range(0, len(data), SECTOR) if chance.random() < 0.5]
+def some(writes, whole, chance):
+    return [piece for offset, data in writes for piece in pieces(offset, data, whole)
+            if chance.random() < 0.5]
 
 
 def write(out, writes):
@@ -281,7 +331,7 @@ def moments(acks, most, seed, kind):
                     continue
                 # What was acknowledged by now stands on an earlier flush.
                 acked = {name: what for when, what, name in heard if when <= at}
-                for part in ([some(waiting, chance)] if at in chosen else []) + [waiting]:
+                for part in ([some(waiting, bench.system.whole, chance)] if at in chosen else []) + [waiting]:
                     write(out, part)
                     try:
                         if at in chosen:

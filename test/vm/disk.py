@@ -21,9 +21,21 @@ class Gone(Exception):
     """The peer has closed its end."""
 
 
+def pieces(offset, data, whole):
+    """What reaches the platter, or does not, each by itself: (offset, bytes) of sectors, and of the
+    place WHOLE, (offset, bytes), at once.  That is a file system's superblock: the checksum at its end
+    is of all of it, and half a one is repaired by nobody, as none does that a disk has torn there."""
+    at, end = offset, offset + len(data)
+    while at < end:
+        inside = whole[0] <= at < sum(whole)
+        until = min(sum(whole) if inside else at + SECTOR, end)
+        yield at, data[at - offset:until - offset]
+        at = until
+
+
 class Disk:
-    def __init__(self, content, whole=SECTOR, noted=True):
-        self.whole = whole              # bytes that are lost together, if they are
+    def __init__(self, content, whole, noted=True):
+        self.whole = whole              # the place that is never torn
         self.platter = bytearray(content)
         self.seen = bytearray(content)  # by the machine: the platter below the cache
         self.cache = []                 # (offset, bytes), in the order of coming
@@ -83,13 +95,12 @@ class Disk:
             # Some disks lose all of it, some nearly nothing.
             kept = chance.choice((0.0, 0.5, 0.9, 1.0))
             for offset, data in self.cache:
-                for at in range(0, len(data), self.whole):
-                    sectors += 1
+                for at, piece in pieces(offset, data, self.whole):
+                    sectors += len(piece) // SECTOR
                     if chance.random() < kept:
-                        piece = data[at:at + self.whole]
-                        self.platter[offset + at:offset + at + len(piece)] = piece
+                        self.platter[at:at + len(piece)] = piece
                     else:
-                        lost += 1
+                        lost += len(piece) // SECTOR
             self.cache, self.writes_left = [], 0
             self.seen[:] = self.platter
             return sectors, lost

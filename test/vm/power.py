@@ -17,24 +17,26 @@ import time
 from typing import NamedTuple
 
 import machine
-from disk import SECTOR, Disk
+from disk import Disk
 
 BOOT_S = 300
 MEMORY_MB, DISK_MB = 640, 320
-KINDS = ('fine', 'state', 'do', 'ack', 'besides', 'done', 'ended')  # of lines: scenario.py
+KINDS = ('copies', 'fine', 'damaged', 'state', 'do', 'ack', 'restart', 'collect', 'compact', 'copied',
+         'done', 'ended')  # of lines: scenario.py
+HISTORY = 1000000  # events that the journal keeps: what it does by itself
 
 
 class FileSystem(NamedTuple):
     name: str
+    whole: tuple          # its superblock, (offset, bytes): disk.py
     options: str = ''     # how it is mounted
-    whole: int = SECTOR   # bytes that the disk never tears: btrfs needs its superblock as one
     repair: str = 'true'  # what a boot of Debian runs before: half a commit in ext4's log ends a mount
 
 
 FILE_SYSTEMS = {
-    'ext4': FileSystem('ext4', repair='e2fsck -p /dev/vdc'),
-    'ext4-data': FileSystem('ext4', '-o data=journal', repair='e2fsck -p /dev/vdc'),
-    'xfs': FileSystem('xfs'), 'btrfs': FileSystem('btrfs', whole=4096)}
+    'ext4': FileSystem('ext4', (1024, 1024), repair='e2fsck -p /dev/vdc'),
+    'ext4-data': FileSystem('ext4', (1024, 1024), '-o data=journal', 'e2fsck -p /dev/vdc'),
+    'xfs': FileSystem('xfs', (0, 512)), 'btrfs': FileSystem('btrfs', (65536, 4096))}
 
 # What a machine does that nothing but the scenario is wanted of: it is its init.
 INIT = '''#!/bin/sh
@@ -62,21 +64,22 @@ class Wrong(Exception):
     """What should never be."""
 
 
-def make_disk(kind):
+def make_disk(kind, noted):
     """A file system of KIND, empty."""
     system = FILE_SYSTEMS[kind]
     with tempfile.NamedTemporaryFile(prefix='cairn-disk-', dir=machine.PLACE) as image:
         image.truncate(DISK_MB << 20)
         subprocess.run(['mkfs.' + system.name, '-q', image.name], check=True,
                        stdout=subprocess.DEVNULL)
-        return Disk(image.read(), system.whole)
+        return Disk(image.read(), system.whole, noted)
 
 
 class Bench:
     """Where machines are run: the disk that they have one after the other, what is beside it, and the
     memory of a machine that has booted and waits for its disk."""
 
-    def __init__(self, kind, place):
+    def __init__(self, kind, place, noted=True):
+        self.noted = noted  # each write, by the disk
         self.place, self.socket = place, os.path.join(place, 'disk')
         self.tree, self.ready = os.path.join(place, 'tree.img'), os.path.join(place, 'ready')
         self.take_disk(kind)
@@ -85,7 +88,7 @@ class Bench:
 
     def take_disk(self, kind):
         """Another disk, with an empty file system of KIND: the next machine has it, and its place."""
-        self.system, self.disk = FILE_SYSTEMS[kind], make_disk(kind)
+        self.system, self.disk = FILE_SYSTEMS[kind], make_disk(kind, self.noted)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.socket)
         self.disk.serve(self.socket)
@@ -107,10 +110,12 @@ class Bench:
         finally:
             guest.cut()
 
-    def power_on(self, first):
-        """A machine that does the scenario with the disk; FIRST is where its numbers begin."""
+    def power_on(self, first, damage=False, history=HISTORY):
+        """A machine that does the scenario with the disk; FIRST is where its numbers begin.  DAMAGE: to
+        the journal, before the daemon starts; HISTORY: events that it keeps."""
         guest = Machine(self.command('-incoming', 'exec:cat ' + shlex.quote(self.ready)))
-        guest.told = {'first': first, 'now': time.time(), 'chance': secrets.token_hex(32),
+        guest.told = {'first': first, 'damage': damage, 'history': history,
+                      'now': time.time(), 'chance': secrets.token_hex(32),
                       'repair': self.system.repair,
                       'mount': 'mount -t %s %s /dev/vdc /srv' % (self.system.name, self.system.options)}
         return guest

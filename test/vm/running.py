@@ -16,6 +16,7 @@ import threading
 
 import machine
 from disk import Disk
+from power import FILE_SYSTEMS
 
 LIFE_S = 4 * 3600
 SIZE_MB, MEMORY_MB = 512, 4096
@@ -126,7 +127,7 @@ def keep(cgroups, tells):
         fcntl.flock(lock, fcntl.LOCK_EX)
         lock.write(str(os.getpid()))
         lock.flush()
-        disk = Disk(data.read(), whole=4096, noted=False)  # ext4 repairs no half superblock
+        disk = Disk(data.read(), FILE_SYSTEMS['ext4'].whole, noted=False)
         disk.serve(DISK)
         port = socket.socket(socket.AF_UNIX)
         port.bind(PORT)

@@ -5,11 +5,12 @@ stopped and collected without end, on a node whose data directory is all that th
 It is begun on a machine that then waits, time and again, for its power to come: `ready` is said until
 a line comes that tells what is different now.
 
-Each line that is printed begins with what it is: `fine` (journal verify before the daemon starts),
-`state` (of the node when it has come back), `do` (about to be asked), `ack` (the answer has come),
-`besides` (about to be asked for a restart or a collection, which changes nothing that is known here),
-`done` (a batch job has ended, as the API says).  Whoever reads them knows what must hold after the
-next boot: test/vm/cuts.py.
+Each line that is printed begins with what it is: `copies` (of the journal, and what journal verify
+says of each), `fine` (journal verify before the daemon starts) or `damaged` (in its place: the journal
+is refused now), `state` (of the node when it has come back), `do` (about to be asked), `ack` (the
+answer has come), `restart`, `collect`, `compact` (about to be asked for, which changes nothing that is
+known here), `copied` (the last one has made a copy), `done` (a batch job has ended, as the API says).
+Whoever reads them knows what must hold after the next boot: test/vm/cuts.py.
 """
 import contextlib
 import fcntl
@@ -18,6 +19,7 @@ import json
 import os
 import random
 import select
+import shutil
 import struct
 import subprocess
 import sys
@@ -25,10 +27,12 @@ import time
 import urllib.error
 import urllib.request
 
-CAIRN, DATA, MARKS = '/tree/build/cairn', '/srv/node', '/srv/marks'
+CAIRN, DATA, MARKS, COPIES = '/tree/build/cairn', '/srv/node', '/srv/marks', '/srv/copies'
+JOURNAL = DATA + '/client/journal/data.mdb'
 ADDRESS = 'http://127.0.0.1:4646'
 RNDADDENTROPY, RNDRESEEDCRNG = 0x40085203, 0x5207  # linux/random.h
 LIVING_MAX = 4  # services at once
+PAGE, TRANSACTION_AT = 4096, 144  # in each of the two heads of a file of LMDB: the number of a commit
 
 
 def say(kind, value):
@@ -129,7 +133,7 @@ def state():
         if still(allocs) and len(found) == sum(alloc['ClientStatus'] == 'running'
                                                for alloc in allocs):
             break
-        time.sleep(0.05)
+        time.sleep(0.3)  # what is waited for wants the processors, too
     jobs = ask('GET', '/v1/jobs')
     with open('/proc/sys/kernel/random/boot_id') as lines:
         boot = lines.read().strip()
@@ -167,16 +171,40 @@ def work(first):
         if chance.random() < 0.3:
             for alloc in ask('GET', '/v1/allocations'):
                 if alloc['JobID'] == living[0] and alloc['ClientStatus'] == 'running':
-                    say('besides', ['restart'])
+                    say('restart', [])
                     ask('PUT', '/v1/client/allocation/%s/restart' % alloc['ID'], {})
         if chance.random() < 0.2:
-            say('besides', ['collect'])
+            say('collect', [])
             ask('PUT', '/v1/system/gc')
+        if chance.random() < 0.2:
+            say('compact', [])
+            subprocess.run([CAIRN, 'journal', 'compact', '-dir', DATA, '%s/%d' % (COPIES, number)],
+                           stdout=subprocess.DEVNULL, check=True)
+            say('copied', [number])
         for alloc in ask('GET', '/v1/allocations'):
             if alloc['JobID'] in batches and alloc['ClientStatus'] in ('complete', 'failed'):
                 say('done', {'job': alloc['JobID'], 'status': alloc['ClientStatus'],
                              'marks': marks(alloc['JobID'])})
                 del batches[alloc['JobID']]
+
+
+def verified(directory):
+    """What journal verify says of DIRECTORY: its code and its words."""
+    done = subprocess.run([CAIRN, 'journal', 'verify', '-dir', directory], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    return [done.returncode, done.stdout]
+
+
+def damage():
+    """The head that is not of the last commit is gone, as if a disk had lost it: the file is refused,
+    and there is nothing in it that could not be read."""
+    with open(JOURNAL, 'r+b') as file:
+        content = file.read(2 * PAGE)
+        older = min((0, PAGE), key=lambda at: struct.unpack_from('<Q', content, at + TRANSACTION_AT))
+        file.seek(older)
+        file.write(bytes(PAGE))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def main():
@@ -186,13 +214,22 @@ def main():
         say('ended', ['the disk cannot be mounted'])
         return
     os.makedirs(MARKS, exist_ok=True)
-    if os.path.exists(DATA + '/client/journal/data.mdb'):
-        verified = subprocess.run([CAIRN, 'journal', 'verify', '-dir', DATA], text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        say('fine', [verified.returncode, verified.stdout])
+    os.makedirs(COPIES, exist_ok=True)
+    say('copies', {name: verified(os.path.join(COPIES, name)) for name in os.listdir(COPIES)})
+    for name in os.listdir(COPIES):
+        shutil.rmtree(os.path.join(COPIES, name))
+    if os.path.exists(JOURNAL):
+        if told['damage']:
+            damage()
+            say('damaged', [])
+        else:
+            say('fine', verified(DATA))
+    with open('/run/cairn.hcl', 'w') as out:
+        out.write('client { journal_max_events = %d }\n' % told['history'])
     with open('/srv/log', 'a') as log:
-        daemon = subprocess.Popen([CAIRN, 'agent', '-data-dir', DATA], stdout=log, stderr=log,
-                                  stdin=subprocess.DEVNULL, start_new_session=True)
+        daemon = subprocess.Popen([CAIRN, 'agent', '-config', '/run/cairn.hcl', '-data-dir', DATA],
+                                  stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                  start_new_session=True)
     until(lambda: daemon.poll() is not None or answers())
     if daemon.poll() is not None:
         with open('/srv/log') as log:
