@@ -123,9 +123,18 @@ static void tell_refusal(struct csi_operation *operation, const struct grpc_repl
     text_whole(result->error.text);
 }
 
+/* Its words for people, which a caller may show. */
+static void hide_in_answer(const struct csi_operation *operation, struct csi_answer *answer,
+                           char said[CSI_TEXT_MAX + 1])
+{
+    csi_secrets_hide(operation->secrets, answer->text, said, CSI_TEXT_MAX + 1);
+    answer->text = said;
+}
+
 static void conclude(struct csi_operation *operation, const struct grpc_reply *reply)
 {
     struct arena arena = {0};
+    char said[CSI_TEXT_MAX + 1];
     struct csi_answer answer;
     struct csi_result result = {
         .call = operation->call, .status = reply->status, .answered = reply->answered};
@@ -133,10 +142,12 @@ static void conclude(struct csi_operation *operation, const struct grpc_reply *r
     if (reply->status != GRPC_OK)
         tell_refusal(operation, reply, &result);
     else if (csi_decode(operation->call, reply->message, reply->message_length, &arena, &answer,
-                        &result.error) == 0)
+                        &result.error) == 0) {
+        hide_in_answer(operation, &answer, said);
         result.answer = &answer;
-    else
+    } else {
         result.status = GRPC_INTERNAL;
+    }
     result.outcome =
         policy_csi_outcome(operation->call, result.status, reply->sent, reply->answered);
     if (result.answer == NULL) {
@@ -261,7 +272,7 @@ struct csi_operation *csi_start(struct csi_client *client, const struct csi_requ
     check(operation != NULL);
     operation->client = client;
     operation->call = request->call;
-    operation->secrets = csi_secrets_copy(request->secrets);
+    operation->secrets = csi_secrets_of(request);
     operation->cb = cb;
     operation->ctx = ctx;
     operation->message = csi_encode(request, &operation->message_length);

@@ -21,9 +21,11 @@ int csi_decode(enum csi_call call, const void *bytes, size_t length, struct aren
 
 size_t csi_secrets_count(const struct csi_secrets *secrets); /* 0 for NULL */
 const struct csi_pair *csi_secrets_pairs(const struct csi_secrets *secrets);
-struct csi_secrets *csi_secrets_copy(const struct csi_secrets *secrets); /* NULL of NULL */
 
-/* TEXT with *** for each value of SECRETS, cut at SIZE - 1 bytes. */
+/* What must not be told of REQUEST: its secrets, and what is to be mounted with. */
+struct csi_secrets *csi_secrets_of(const struct csi_request *request);
+
+/* TEXT with *** for whatever of it is of SECRETS, cut at SIZE - 1 bytes. */
 void csi_secrets_hide(const struct csi_secrets *secrets, const char *text, char *to, size_t size);
 
 #endif

@@ -1,18 +1,26 @@
 /*
  * Secrets: kept in memory of their own that is wiped before it is given back.
  *
+ * What a volume is mounted with may be secret, too ("password=..."), and plugins like to repeat it
+ * when a mount fails.  It is hidden where it stands as a word: "ro" is no secret inside of "error".
+ *
  * Invariant: nothing here prints, and no other room can read a value again.
  */
 #include "csi/client/part.h"
 
 #include "base/list.h"
 
+#include <ctype.h>
 #include <string.h>
 
 struct csi_secrets {
     struct csi_pair *items; /* keys and values are owned */
     size_t count, size;
     size_t bytes;
+    struct {
+        char **items; /* owned */
+        size_t count, size;
+    } words; /* to be hidden, and never sent */
 };
 
 struct csi_secrets *csi_secrets_new(void)
@@ -70,6 +78,9 @@ void csi_secrets_free(struct csi_secrets *secrets)
         wipe(secrets->items[i].key);
         wipe(secrets->items[i].value);
     }
+    for (size_t i = 0; i < secrets->words.count; i++)
+        wipe(secrets->words.items[i]);
+    free(secrets->words.items);
     free(secrets->items);
     free(secrets);
 }
@@ -84,25 +95,78 @@ const struct csi_pair *csi_secrets_pairs(const struct csi_secrets *secrets)
     return secrets == NULL ? NULL : secrets->items;
 }
 
-struct csi_secrets *csi_secrets_copy(const struct csi_secrets *secrets)
+static void add_word(struct csi_secrets *secrets, const char *word, size_t length)
 {
-    if (secrets == NULL)
-        return NULL;
-    struct csi_secrets *copy = csi_secrets_new();
-    for (size_t i = 0; i < secrets->count; i++)
-        check(csi_secrets_add(copy, secrets->items[i].key, secrets->items[i].value, NULL) == 0);
-    return copy;
+    if (length == 0)
+        return;
+    char *copy = strndup(word, length);
+    check(copy != NULL);
+    *list_more(&secrets->words) = copy;
 }
 
-/* The length of the longest value that TEXT begins with, 0: none. */
-static size_t secret_at(const struct csi_secrets *secrets, const char *text)
+/* FLAG is one mount option, or several with commas between them: each is hidden, and its value
+ * alone. */
+static void add_flag(struct csi_secrets *secrets, const char *flag)
+{
+    for (const char *part = flag;; part++) {
+        size_t length = strcspn(part, ",");
+        const char *value = memchr(part, '=', length);
+
+        add_word(secrets, part, length);
+        if (value != NULL)
+            add_word(secrets, value + 1, (size_t)(part + length - value) - 1);
+        part += length;
+        if (*part == '\0')
+            return;
+    }
+}
+
+struct csi_secrets *csi_secrets_of(const struct csi_request *request)
+{
+    const struct csi_secrets *from = request->secrets;
+    struct csi_secrets *secrets = csi_secrets_new();
+
+    for (size_t i = 0; i < csi_secrets_count(from); i++)
+        check(csi_secrets_add(secrets, from->items[i].key, from->items[i].value, NULL) == 0);
+    for (size_t i = 0; i < request->capabilities_count; i++) {
+        const struct csi_capability *capability = &request->capabilities[i];
+
+        for (size_t n = 0; n < capability->flags_count; n++)
+            add_flag(secrets, capability->flags[n]);
+    }
+    return secrets;
+}
+
+static bool is_of_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* True if WORD of LENGTH, which is at AT in TEXT, is no part of a longer one there. */
+static bool stands_alone(const char *text, const char *at, const char *word, size_t length)
+{
+    bool begins = at == text || !is_of_word(at[-1]) || !is_of_word(word[0]);
+
+    return begins && (!is_of_word(at[length]) || !is_of_word(word[length - 1]));
+}
+
+/* The length of the longest secret at AT in TEXT, 0: none. */
+static size_t secret_at(const struct csi_secrets *secrets, const char *text, const char *at)
 {
     size_t longest = 0;
 
-    for (size_t i = 0; i < csi_secrets_count(secrets); i++) {
+    for (size_t i = 0; i < secrets->count; i++) {
         size_t length = strlen(secrets->items[i].value);
 
-        if (length > longest && strncmp(text, secrets->items[i].value, length) == 0)
+        if (length > longest && strncmp(at, secrets->items[i].value, length) == 0)
+            longest = length;
+    }
+    for (size_t i = 0; i < secrets->words.count; i++) {
+        const char *word = secrets->words.items[i];
+        size_t length = strlen(word);
+
+        if (length > longest && strncmp(at, word, length) == 0 &&
+            stands_alone(text, at, word, length))
             longest = length;
     }
     return longest;
@@ -113,7 +177,7 @@ void csi_secrets_hide(const struct csi_secrets *secrets, const char *text, char 
     size_t used = 0;
 
     for (const char *at = text; *at != '\0';) {
-        size_t length = secret_at(secrets, at), put = length > 0 ? 3 : 1;
+        size_t length = secret_at(secrets, text, at), put = length > 0 ? 3 : 1;
 
         if (used + put >= size)
             break;

@@ -417,6 +417,48 @@ static void test_refusal_is_told_in_its_own_words_but_for_secrets(void **state)
     assert_true(plugin->last.outcome.may_run);
 }
 
+/* Drivers of network file systems repeat the whole command that has failed. */
+static void test_mount_options_are_hidden_where_they_are_words(void **state)
+{
+    static const char *const flags[] = {"ro", "username=joe,password=sesame", "pass phrase"};
+    const struct csi_capability capability = {
+        .access = CSI_MULTI_NODE_MULTI_WRITER, .flags = flags, .flags_count = COUNT_OF(flags)};
+    struct plugin_process *plugin = *state;
+
+    plugin_next(plugin, "say 13 mount -t cifs -o ro,username=joe,password=sesame: error 5: "
+                        "\"sesame\" is no password of joe, pass phrase");
+    plugin_ask_and_wait(plugin, (struct csi_request){.call = CSI_NODE_STAGE,
+                                                     .volume_id = "v",
+                                                     .staging_path = "/s",
+                                                     .capabilities = &capability,
+                                                     .capabilities_count = 1});
+    assert_string_equal(plugin->last.error.text,
+                        "plugin hp: NodeStageVolume: INTERNAL: mount -t cifs -o ***,***,***: "
+                        "error 5: \"***\" is no password of ***, ***");
+}
+
+static void expect_hidden(void *ctx, const struct csi_result *result)
+{
+    (void)ctx; /* the answer says it all */
+    assert_string_equal(result->answer->text, "***");
+}
+
+static void test_words_beside_an_answer_tell_no_secret(void **state)
+{
+    static const char *const flags[] = {"how=fine"};
+    const struct csi_capability capability = {
+        .access = CSI_MULTI_NODE_MULTI_WRITER, .flags = flags, .flags_count = COUNT_OF(flags)};
+    struct plugin_process *plugin = *state;
+
+    plugin->on_answer = expect_hidden;
+    plugin_ask_and_wait(plugin, (struct csi_request){.call = CSI_VALIDATE,
+                                                     .volume_id = "v",
+                                                     .capabilities = &capability,
+                                                     .capabilities_count = 1});
+    assert_true(plugin->answered);
+    plugin->on_answer = NULL;
+}
+
 /* --- what goes wrong on the way --- */
 
 static const struct csi_request unpublish = {
@@ -666,6 +708,8 @@ int main(void)
         cmocka_unit_test(test_answers_that_are_not_valid_name_plugin_and_call),
         cmocka_unit_test(test_map_and_text_are_bounded),
         cmocka_unit_test(test_refusal_is_told_in_its_own_words_but_for_secrets),
+        cmocka_unit_test(test_mount_options_are_hidden_where_they_are_words),
+        cmocka_unit_test(test_words_beside_an_answer_tell_no_secret),
         cmocka_unit_test(test_many_calls_are_under_way_at_once),
         cmocka_unit_test(test_calls_beyond_the_bound_wait_for_their_turn),
         cmocka_unit_test_setup_teardown(test_those_that_wait_end_with_their_client,
