@@ -109,7 +109,8 @@ int csi_target_prepare(int root_fd, const char *path, bool block, bool fresh, st
     if (mounted < 0)
         return mounted;
     if (mounted == 1 && fresh)
-        return err_set(err, ERR_EXISTS, "%s is a mount already, and nobody here made it", path);
+        return err_set(err, ERR_EXISTS,
+                       "its target is a mount already, of somebody else: unmount %s", path);
     int code = mounted == 1 ? -ENOENT : look(above, name, &status);
     if (code == -ENOENT)
         return 0;
@@ -118,9 +119,9 @@ int csi_target_prepare(int root_fd, const char *path, bool block, bool fresh, st
     if (block && S_ISREG(status.st_mode) && status.st_size == 0 && !fresh)
         return 0; /* what a device is mounted on, made by an earlier try */
     if (!S_ISDIR(status.st_mode))
-        return err_set(err, ERR_EXISTS, "%s is there already, and no directory", path);
+        return err_set(err, ERR_EXISTS, "its target is a file already: move away %s", path);
     if (is_empty(above, name) == 0)
-        return err_set(err, ERR_EXISTS, "%s is there already, and not empty", path);
+        return err_set(err, ERR_EXISTS, "its target is not empty: move away what is in %s", path);
     /* To make it is the plugin's. */
     return unlinkat(above, name, AT_REMOVEDIR) == 0 || errno == ENOENT
                ? 0

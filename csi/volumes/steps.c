@@ -250,9 +250,8 @@ static void keep_which(struct running *step, int root)
         csi_mark_read(step->mark, &known) && !csi_mark_is(&known, &now)) {
         step->settled = false;
         (void)err_set(err, ERR_EXISTS,
-                      "what is mounted on %s is not the volume, and plugin %s takes it for that: "
-                      "unmount it",
-                      step->paths.target, step->define.plugin); /* filled is enough */
+                      "plugin %s takes for it what somebody else has mounted: unmount %s",
+                      step->define.plugin, step->paths.target); /* filled is enough */
         err->recoverable = true;
     } else if (csi_mark_write(step->mark, &now, err) != 0) {
         (void)text_copy(step->remark, sizeof(step->remark), err->text); /* same size */
@@ -298,8 +297,8 @@ static void tell_lie(struct running *step)
 
     result->outcome = (struct csi_outcome){.verdict = CSI_LIES};
     (void)err_set(&result->error, ERR_REFUSED,
-                  "plugin %s said that volume %s is %s, and %s is %smounted", step->define.plugin,
-                  step->define.volume,
+                  "plugin %s says that it is %s, which is not so (see its logs): %s is %smounted",
+                  step->define.plugin,
                   step->kind == CSI_STEP_PUBLISH     ? "published"
                   : step->kind == CSI_STEP_UNPUBLISH ? "unpublished"
                                                      : "unstaged",
