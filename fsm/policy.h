@@ -8,6 +8,7 @@
 #include "fsm/alloc.h"
 #include "fsm/csi.h"
 #include "fsm/task.h"
+#include "fsm/volume.h"
 
 /* --- restart (client-behaviour 2.5; nomad v1.1.2 client/allocrunner/taskrunner/restarts) --- */
 
@@ -408,6 +409,10 @@ enum claim_verdict {
 enum claim_verdict policy_claim(const struct claim_terms *volume, size_t volume_count,
                                 const struct claim_terms *claims, size_t claims_count,
                                 const struct claim_terms *asked);
+
+/* What a claim that is wanted waits for, and what is to be done about it, for people: true, and TO
+ * says it, unless it has what it wants. */
+bool policy_claim_waits(const struct volume *volume, char *to, size_t size);
 
 /* What is known of a volume at its plugin. */
 enum registration_state {

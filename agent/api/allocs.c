@@ -67,6 +67,28 @@ static void find_tasks(struct core *core, const char *id, const struct alloc *al
 
 /* --- one alloc as JSON --- */
 
+enum { WAITS_SIZE = 384 };
+
+/* Says for which of its volumes ALLOC waits, and why; "": for none. */
+static void find_waits(const struct core *core, const char *id, const struct alloc *alloc,
+                       char to[WAITS_SIZE])
+{
+    char why[2 * DESCRIPTION_SIZE];
+
+    to[0] = '\0';
+    for (size_t i = 0; alloc->machine.state == A_MOUNTING && i < alloc->assign.members_count; i++) {
+        const struct alloc_member *member = &alloc->assign.members[i];
+        const struct volume *volume =
+            member->kind == MEMBER_VOLUME ? core_volume(core, id, member->name) : NULL;
+
+        if (volume == NULL || !policy_claim_waits(volume, why, sizeof(why)))
+            continue;
+        (void)text_format(to, WAITS_SIZE, "Waiting for volume \"%s\": %s", member->name,
+                          why); /* fits */
+        return;
+    }
+}
+
 void api_put_alloc(struct writer *to, struct api *api, const char *id, const struct alloc *alloc,
                    unsigned parts)
 {
@@ -100,7 +122,10 @@ void api_put_alloc(struct writer *to, struct api *api, const char *id, const str
         .resources = (parts & API_ALLOC_RESOURCES) != 0,
     };
     struct alloc_spec *read = NULL;
+    char waits[WAITS_SIZE];
 
+    find_waits(api->parts->core, id, alloc, waits);
+    view.waits = waits;
     if ((parts & (API_ALLOC_FULL | API_ALLOC_TASK_STATES)) != 0)
         find_tasks(api->parts->core, id, alloc, tasks);
     /* If it is lost the alloc is shown by what the record says.  One is asked for again and again,

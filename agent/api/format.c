@@ -375,7 +375,7 @@ static void put_common(struct writer *to, const struct api_alloc_view *view)
     put_text(to, "DesiredStatus", alloc->stop_wanted ? "stop" : "run");
     put_text(to, "DesiredDescription", alloc->desired_description);
     put_text(to, "ClientStatus", client_status_name((enum client_status)alloc->client_status));
-    put_text(to, "ClientDescription", description);
+    put_text(to, "ClientDescription", view->waits[0] != '\0' ? view->waits : description);
     put_health(to, view);
     put_text(to, "FollowupEvalID", view->follow_up_id);
     put_text(to, "NextAllocation", view->next_id);

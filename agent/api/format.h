@@ -32,6 +32,7 @@ struct api_alloc_view {
     const char *job_type, *eval_id;
     const char *previous_id, *next_id; /* whose place it took, and who took its; or "" */
     const char *follow_up_id;          /* the evaluation that makes another, or "" */
+    const char *waits;                 /* for what, before its tasks can start; "": for nothing */
     bool canary;                       /* it has yet to be promoted */
     const char *node_id, *node_name, *datacenter;
     uint64_t create_index, update_index; /* of its newest version, 0: it has one only */

@@ -67,6 +67,62 @@ enum claim_verdict policy_claim(const struct claim_terms *volume, size_t volume_
     return CLAIM_FITS;
 }
 
+/* --- what a claim waits for --- */
+
+/* What it does at first, and then what has come of it so far. */
+static void say_try(const struct volume *volume, uint32_t failed, const char *first, char *to,
+                    size_t size)
+{
+    if (failed == 0)
+        (void)text_format(to, size, "plugin \"%.60s\" is asked to %s it", volume->define.plugin,
+                          first); /* fits */
+    else
+        (void)text_format(to, size, "%s (%u %s, trying again)", volume->failure, failed,
+                          failed == 1 ? "try" : "tries"); /* fits */
+}
+
+bool policy_claim_waits(const struct volume *volume, char *to, size_t size)
+{
+    switch ((enum volume_state)volume->machine.state) {
+    case V_CLAIMING:
+        if (volume->machine.attempt > 0)
+            say_try(volume, volume->machine.attempt, "", to, size);
+        else
+            (void)text_format(to, size, "it is asked for"); /* fits */
+        return true;
+    case V_QUEUED:
+        if (volume->plugin_until_ms != 0)
+            (void)text_format(to, size,
+                              "plugin \"%.60s\" is not ready: run its job, or see its logs",
+                              volume->define.plugin); /* fits */
+        else
+            (void)text_format(to, size, "others who have it are seen to first"); /* fits */
+        return true;
+    case V_STAGING:
+        say_try(volume, volume->tries, "stage", to, size);
+        return true;
+    case V_PUBLISHING:
+        say_try(volume, volume->tries, "publish", to, size);
+        return true;
+    case V_VERIFYING:
+        (void)text_format(to, size, "it is looked whether it is mounted"); /* fits */
+        return true;
+    case V_ABSENT:
+    case V_IDLE:
+    case V_READY:
+    case V_BROKEN:
+    case V_DRAINING:
+    case V_UNPUBLISHING:
+    case V_UNSTAGING:
+    case V_RELEASING:
+    case V_GONE:
+        return false;
+    case V_COUNT:
+        break;
+    }
+    unreachable("a state of a claim");
+}
+
 /* --- volumes that are made and deleted --- */
 
 /* A call that was never heard says nothing of the one before it, in which a daemon died.  One that

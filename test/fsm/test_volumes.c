@@ -170,9 +170,49 @@ static void test_ready_volume_asked_for_again_stays_or_is_forgotten(void **state
     }
 }
 
+/* --- what is waited for --- */
+
+static void test_what_a_claim_waits_for_is_said(void **state)
+{
+    static const struct {
+        uint8_t state;
+        uint32_t attempt, tries;
+        uint64_t plugin_until_ms;
+        const char *says; /* NULL: it waits for nothing */
+    } claims[] = {
+        {V_IDLE, 0, 0, 0, NULL},
+        {V_CLAIMING, 0, 0, 0, "it is asked for"},
+        {V_CLAIMING, 1, 0, 0, "why (1 try, trying again)"},
+        {V_QUEUED, 0, 0, 9, "plugin \"disks\" is not ready: run its job, or see its logs"},
+        {V_QUEUED, 0, 0, 0, "others who have it are seen to first"},
+        {V_STAGING, 0, 0, 0, "plugin \"disks\" is asked to stage it"},
+        {V_STAGING, 1, 3, 0, "why (3 tries, trying again)"},
+        {V_PUBLISHING, 1, 0, 0, "plugin \"disks\" is asked to publish it"},
+        {V_VERIFYING, 0, 0, 0, "it is looked whether it is mounted"},
+        {V_READY, 0, 0, 0, NULL},
+        {V_BROKEN, 0, 9, 0, NULL},
+        {V_DRAINING, 0, 0, 9, NULL},
+    };
+    struct volume volume = {.failure = "why", .define.plugin = "disks"};
+    char text[DESCRIPTION_SIZE];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(claims); i++) {
+        volume.machine.state = claims[i].state;
+        volume.machine.attempt = claims[i].attempt;
+        volume.tries = claims[i].tries;
+        volume.plugin_until_ms = claims[i].plugin_until_ms;
+        bool waits = policy_claim_waits(&volume, text, sizeof(text));
+        assert_int_equal(waits, claims[i].says != NULL);
+        if (waits)
+            assert_string_equal(text, claims[i].says);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_a_claim_waits_for_is_said),
         cmocka_unit_test(test_lie_about_what_was_made_is_deleted),
         cmocka_unit_test(test_ready_volume_asked_for_again_stays_or_is_forgotten),
         cmocka_unit_test(test_claims_stand_beside_each_other_as_their_modes_say),

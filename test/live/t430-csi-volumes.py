@@ -487,7 +487,7 @@ def mount_over_a_volume_is_found_out():
     node.kill()
     subprocess.run(['mount', '--bind', storage.path('other'), target], check=True)
     node.start()
-    wait_for('its word', lambda: 'takes it for that: unmount it' in node.log(1 << 20))
+    wait_for('its word', lambda: 'takes for it what somebody else has mounted: unmount' in node.log(1 << 20))
     assert sleeper_pids(node) == before
     subprocess.run(['umount', target], check=True)
     marks = os.path.join(node.data, 'client', 'csi', 'mounted')
@@ -547,11 +547,36 @@ def file_systems_on_loop_devices_are_volumes():
     return None if len(kinds) == 2 else 'no loop device with ' + ' or '.join({'ext4', 'xfs'} - set(kinds))
 
 
-def what_is_wrong_with_a_volume_is_told_and_unwound():
+def waits_because(node, name, words):
+    """What a user reads of an alloc that cannot start yet."""
+    wait_for(words, lambda: any(words in alloc['ClientDescription'] for alloc in node.allocs(name)))
+    assert words in node.cli('alloc', 'status', node.alloc(name, 'g')['ID']).stdout
+
+
+def failed_because(node, name, words):
+    await_statuses(node, 'failed', name=name)
+    told = [event['DisplayMessage'] for event in node.task(name, 'g', 't')['Events']
+            if event['Type'] == 'Setup Failure']
+    assert len(told) == 1 and told[0].startswith('failed to setup alloc: volume "disk": ') \
+        and words in told[0], told
+
+
+def let_go(storage, name):
+    stop(storage.node, name)
+    wait_for('the end of ' + name, lambda: set(statuses(storage.node, name)) <= {'complete', 'failed'})
+    assert not sleeper_pids(storage.node)
+    wait_for('no claim', lambda: storage.node.get('/v1/volumes?type=csi')[0]['CurrentWriters'] == 0,
+             limit_s=90)
+    wait_for('nothing below the root', lambda: not storage.directories())
+
+
+def what_cannot_be_a_volume_is_refused():
     storage = Storage('disk')
     node = storage.node
     storage.run_plugin()
-    for wrong, words in ((dict(ID='d' * 4096), "the volume's id"), (dict(PluginID='none'), 'no CSI plugin')):
+    storage.register('disk')
+    for wrong, words in ((dict(ID='d' * 4096), "the volume's id"), (dict(ID='../disk'), "the volume's id"),
+                         (dict(PluginID='none'), 'no CSI plugin')):
         try:
             node.put('/v1/volume/csi/disk', {'Volumes': [dict({
                 'ID': 'disk', 'Name': 'disk', 'PluginID': 'test', 'RequestedCapabilities': [
@@ -560,33 +585,89 @@ def what_is_wrong_with_a_volume_is_told_and_unwound():
             assert words in str(answer), answer
         else:
             raise AssertionError('taken: %r' % wrong)
-    storage.register('disk')
-    staging = os.path.join(node.data, 'client', 'csi', 'node', 'test', 'staging', 'default')
-    os.makedirs(staging)
+    node.run_job(job('exec sleep 1000', 'disk', access='multi-node-multi-writer'))
+    words = 'was not registered with this access mode and attachment mode'
+    wait_for(words, lambda: words in node.cli('job', 'status', 'job').stdout)  # its plugin is well
+    assert not statuses(node)
+    stop(node)
+    storage.finish()
 
-    def file_for_staging():
-        with open(os.path.join(staging, 'disk'), 'w') as out:
-            out.write('somebody\n')
 
-    for name, make, words in (
-            ('garbage', lambda: storage.next('NodeStageVolume', *['raw ffffff'] * 20), 'NodeStageVolume'),
-            ('no', lambda: storage.next('NodeStageVolume', 'say 3 no such mode'), 'no such mode'),
-            ('file', file_for_staging, 'staging/default/disk')):
-        make()
+def plugin_that_is_wrong_is_told_and_unwound():
+    storage = Storage('disk')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('disk', MountOptions={'MountFlags': ['password=sesame']})
+    for name, method, command, words in (
+            ('garbage', 'NodeStageVolume', 'raw ffffff', 'NodeStageVolume: its answer is no message of CSI'),
+            ('lie', 'NodePublishVolume', 'lie', 'says that it is published, which is not so (see its logs)'),
+            ('full', 'NodeStageVolume', 'say 8 no room', 'RESOURCE_EXHAUSTED: no room'),
+            ('hang', 'NodeStageVolume', 'hang', 'plugin "test" is asked to stage it')):
+        storage.next(method, *[command] * 20)
         node.run_job(job('exec sleep 1000', 'disk', name=name))
-        wait_for(words, lambda: words in node.log(1 << 20))
-        if name == 'no':  # it would end the same way
-            await_statuses(node, 'failed', name=name)
-        else:
-            stop(node, name)
-        wait_for('the end of ' + name, lambda: set(statuses(node, name)) <= {'complete', 'failed'})
-        assert not sleeper_pids(node)
-        wait_for('no claim', lambda: node.get('/v1/volumes?type=csi')[0]['CurrentWriters'] == 0, limit_s=60)
-    os.unlink(os.path.join(staging, 'disk'))
-    storage.next('NodeStageVolume', 'answer')
+        waits_because(node, name, 'Waiting for volume "disk": ')
+        waits_because(node, name, words)
+        storage.next(method, 'answer')
+        if name == 'hang':
+            storage.kill_plugin()
+        let_go(storage, name)
+    storage.next('NodeStageVolume', 'say 3 no mount -o ro,password=sesame: sesame is wrong')
+    node.run_job(job('exec sleep 1000', 'disk', name='no'))
+    failed_because(node, 'no', 'INVALID_ARGUMENT: no mount -o ro,***: *** is wrong')
+    let_go(storage, 'no')
+    out = os.path.join(node.dir, 'export')
+    node.cli('journal', 'export', '-dir', node.data, '-out', out)
+    with open(out) as file:
+        assert 'sesame' not in file.read() + node.log(1 << 20) + json.dumps(node_events(node))
     node.run_job(job('exec sleep 1000', 'disk'))
     await_statuses(node, 'running')
     stop(node)
+    storage.finish()
+
+
+def place_that_is_taken_is_told_and_unwound():
+    storage = Storage('disk')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('disk')
+    root = os.path.join(node.data, 'client', 'csi', 'node', 'test')
+    staging = os.path.join(root, 'staging', 'default')
+    os.makedirs(staging)
+
+    def target_of(name):
+        """While it is being staged."""
+        before = storage.read('calls').count('> NodeStageVolume')
+        storage.next('NodeStageVolume', 'wait 2000')
+        node.run_job(job('exec sleep 1000', 'disk', name=name))
+        wait_for('the call', lambda: storage.read('calls').count('> NodeStageVolume') > before)
+        path = os.path.join(root, 'per-alloc', node.alloc(name, 'g')['ID'], 'disk',
+                            'rw-file-system-single-node-writer')
+        os.makedirs(path)
+        return path
+
+    subprocess.run(['mount', '-t', 'tmpfs', 'tmpfs', target_of('mounted')], check=True)
+    failed_because(node, 'mounted', 'its target is a mount already, of somebody else: unmount per-alloc/')
+    let_go(storage, 'mounted')
+    precious = os.path.join(target_of('full'), 'precious')
+    with open(precious, 'w') as out:
+        out.write('somebody\n')
+    failed_because(node, 'full', 'its target is not empty: move away what is in per-alloc/')
+    wait_for('the way back', lambda: 'UNPUBLISH failed' in node.log(1 << 20))
+    with open(precious) as words:
+        assert words.read() == 'somebody\n'
+    os.unlink(precious)
+    let_go(storage, 'full')
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'ro', 'tmpfs', staging], check=True)
+    node.run_job(job('exec sleep 1000', 'disk', name='staging'))
+    failed_because(node, 'staging', 'cannot make the directory staging/default/disk: Read-only file system')
+    subprocess.run(['umount', staging], check=True)
+    let_go(storage, 'staging')
+    with open(os.path.join(staging, 'disk'), 'w') as out:
+        out.write('somebody\n')
+    node.run_job(job('exec sleep 1000', 'disk', name='file'))
+    failed_because(node, 'file', 'staging/default/disk')
+    os.unlink(os.path.join(staging, 'disk'))
+    let_go(storage, 'file')
     storage.finish()
 
 
@@ -720,7 +801,9 @@ sys.exit(tap([
     plugin_that_is_stopped_under_a_volume_is_waited_for,
     mount_over_a_volume_is_found_out,
     file_systems_on_loop_devices_are_volumes,
-    what_is_wrong_with_a_volume_is_told_and_unwound,
+    what_cannot_be_a_volume_is_refused,
+    plugin_that_is_wrong_is_told_and_unwound,
+    place_that_is_taken_is_told_and_unwound,
     block_device_is_a_device_to_its_task,
     daemon_ends_at_once_while_a_plugin_hangs,
     plugin_that_somebody_else_runs_serves_volumes_too,

@@ -434,6 +434,7 @@ static int make_sample(void **state)
                                            .node_id = "n",
                                            .node_name = "node",
                                            .datacenter = "dc1",
+                                           .waits = "",
                                            .create_index = 11,
                                            .task_states = true};
     *state = sample;
