@@ -140,19 +140,14 @@ static void print_all_measured(const json_t *stats, const char *name)
     print_measured("CPU Stats", json_object_get(used, "CpuStats"), false);
 }
 
-/* nomad v2.0.5 command/alloc_status.go outputTaskVolumes, and where they are. */
-static void print_volumes(const json_t *alloc, const char *name)
+static void print_volumes_of(const char *title, const json_t *group, const json_t *mounts,
+                             bool of_plugins)
 {
-    const json_t *group = group_of(alloc);
-    const json_t *task = named(json_object_get(group, "Tasks"), name);
-    const json_t *mounts = json_object_get(task, "VolumeMounts"), *mount;
     struct cli_table table = {0};
+    const json_t *mount;
+    bool any = false;
     size_t at;
 
-    if (json_array_size(mounts) == 0)
-        return;
-    (void)puts("Host Volumes:");
-    cli_row(&table, "ID", "Read Only", "Destination");
     json_array_foreach(mounts, at, mount)
     {
         const char *id = cli_value(mount, "Volume");
@@ -160,10 +155,29 @@ static void print_volumes(const json_t *alloc, const char *name)
         bool read_only = json_is_true(json_object_get(mount, "ReadOnly")) ||
                          json_is_true(json_object_get(volume, "ReadOnly"));
 
+        if (text_equal(cli_value(volume, "Type"), "csi") != of_plugins)
+            continue;
+        if (!any)
+            cli_row(&table, "ID", "Read Only", "Destination");
+        any = true;
         cli_row(&table, id, read_only ? "true" : "false", cli_value(mount, "Destination"));
     }
+    if (!any)
+        return;
+    (void)puts(title);
     cli_table_print(&table, stdout);
     (void)puts("");
+}
+
+/* nomad v2.0.5 command/alloc_status.go outputTaskVolumes, and where they are. */
+static void print_volumes(const json_t *alloc, const char *name)
+{
+    const json_t *group = group_of(alloc);
+    const json_t *task = named(json_object_get(group, "Tasks"), name);
+    const json_t *mounts = json_object_get(task, "VolumeMounts");
+
+    print_volumes_of("Host Volumes:", group, mounts, false);
+    print_volumes_of("CSI Volumes:", group, mounts, true);
 }
 
 /* The API's times of tasks are texts; the zero time means "not yet". */
