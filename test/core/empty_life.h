@@ -80,8 +80,10 @@ static inline void empty_arm(void *ctx, uint64_t at_ms)
 
 static inline void empty_perform(void *ctx, const struct effect *effect)
 {
-    ((struct empty_life *)ctx)->starts +=
-        effect->id.kind == MACHINE_TASK && effect->kind == TX_DRIVER_START;
+    struct empty_life *empty = ctx;
+
+    if (!life_perform(empty->life, effect))
+        empty->starts += effect->id.kind == MACHINE_TASK && effect->kind == TX_DRIVER_START;
 }
 
 static inline void empty_sweep(void *ctx)
