@@ -54,6 +54,20 @@ static int leave(const struct drivers *drivers, const char *wanted, struct err *
     return code;
 }
 
+/* Whether a file of the kernel has the place of a cgroup of NAME, as `tasks` has on v1. */
+static bool is_taken_by_the_kernel(const char *name)
+{
+    for (const char *part = name;; part++) {
+        size_t length = strcspn(part, "/");
+        if (strncmp(part, "cgroup.", strlen("cgroup.")) == 0 ||
+            (length == strlen("tasks") && strncmp(part, "tasks", length) == 0))
+            return true;
+        part += length;
+        if (*part == '\0')
+            return false;
+    }
+}
+
 int parent_take(struct drivers *drivers, struct err *err)
 {
     const char *configured = drivers->config.cgroup_parent;
@@ -63,10 +77,11 @@ int parent_take(struct drivers *drivers, struct err *err)
     int code = path_join(path, drivers->config.state_dir, PARENT_FILE);
 
     if (strlen(wanted) >= CGROUP_PARENT_SIZE || *wanted == '/' || text_ends_with(wanted, "/") ||
-        strstr(wanted, "..") != NULL || strpbrk(wanted, "\n ") != NULL)
+        strstr(wanted, "..") != NULL || strpbrk(wanted, "\n ") != NULL ||
+        is_taken_by_the_kernel(wanted))
         return err_set(err, ERR_INVALID,
                        "cgroup_parent \"%.60s\" is not the name of a cgroup, as \"cairn\" or "
-                       "\"cairn.slice/tasks\", of at most %d bytes",
+                       "\"cairn.slice/node\", of at most %d bytes",
                        wanted, CGROUP_PARENT_SIZE - 1);
     if (code != 0)
         return err_set(err, code, "state_dir is too long");

@@ -27,6 +27,9 @@ static void test_what_names_no_cgroup_is_refused(void **state)
     assert_refused(room, "/cairn", ERR_INVALID, "is not the name of a cgroup");
     assert_refused(room, "cairn/", ERR_INVALID, "is not the name of a cgroup");
     assert_refused(room, "cairn/../../etc", ERR_INVALID, "is not the name of a cgroup");
+    assert_refused(room, "cairn.slice/tasks", ERR_INVALID, "is not the name of a cgroup");
+    assert_refused(room, "tasks/cairn", ERR_INVALID, "is not the name of a cgroup");
+    assert_refused(room, "cgroup.procs", ERR_INVALID, "is not the name of a cgroup");
     assert_refused(room, "a\nb", ERR_INVALID, "is not the name of a cgroup");
     assert_refused(room, "cairn-5678901234567890123456789012345678/", ERR_INVALID, "at most 39");
     assert_refused(room, "cairn-567890123456789012345678901234567890", ERR_INVALID, "at most 39");
@@ -56,17 +59,17 @@ static void test_what_runs_holds_its_parent(void **state)
     room_need_root();
     if (room->cgroup_mode == CGROUP_NONE)
         skip();
-    room->cgroup_parent = "cairn-test.slice/tasks";
+    room->cgroup_parent = "cairn-test.slice/node";
     room_open(room);
     room_script(room, "exec sleep 1000");
     room_start_running(room, 1);
     struct proc_identity payload = room->result.payload;
     room_close(room);
 
-    assert_refused(room, NULL, ERR_REFUSED, "what runs is in the cgroup cairn-test.slice/tasks/");
+    assert_refused(room, NULL, ERR_REFUSED, "what runs is in the cgroup cairn-test.slice/node/");
     assert_refused(room, "cairn-test.slice", ERR_REFUSED, "end it before");
     assert_true(proc_is_alive(&payload));
-    room->cgroup_parent = "cairn-test.slice/tasks";
+    room->cgroup_parent = "cairn-test.slice/node";
     assert_int_equal(room_try(room, &err), 0);
     assert_int_equal(room_recover(room, 1), DRIVER_RUNNING);
     assert_int_equal(room->result.payload.pid, payload.pid);
@@ -77,7 +80,7 @@ static void test_what_runs_holds_its_parent(void **state)
 
     room->cgroup_parent = NULL;
     assert_int_equal(room_try(room, &err), 0);
-    assert_false(cgroup_is_there(room, "cairn-test.slice/tasks"));
+    assert_false(cgroup_is_there(room, "cairn-test.slice/node"));
     assert_true(cgroup_is_there(room, "cairn"));
     room_close(room);
     room->cgroup_parent = NULL; /* and it is kept */
