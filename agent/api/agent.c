@@ -4,7 +4,7 @@
  * Follows nomad v1.1.2 command/agent/agent_endpoint.go.  A stand-alone
  * agent is its own server, so it names itself where a server is asked for.
  */
-#include "agent/api/format.h"
+#include "agent/api/format/format.h"
 #include "agent/api/part.h"
 
 #include "agent/version.h"

@@ -4,7 +4,7 @@
  * Machines are read as they were last committed.  What changes one is a request event; its answer
  * leaves after the commit.  Follows nomad v1.1.2 command/agent/alloc_endpoint.go.
  */
-#include "agent/api/format.h"
+#include "agent/api/format/format.h"
 #include "agent/api/part.h"
 
 #include "base/list.h"

@@ -7,9 +7,9 @@
  * have begins with "cairn".  A figure is a row; in both forms of the answer all of one name stand
  * together, as Prometheus wants them.
  */
-#include "agent/api/format.h"
+#include "agent/api/format/format.h"
+#include "agent/api/format/write.h"
 #include "agent/api/part.h"
-#include "agent/api/write.h"
 
 #include "base/list.h"
 #include "server/alone/alone.h"

@@ -1,7 +1,7 @@
 /*
  * The node over HTTP: the only one there is.  Follows nomad v1.1.2 command/agent/node_endpoint.go.
  */
-#include "agent/api/format.h"
+#include "agent/api/format/format.h"
 #include "agent/api/part.h"
 
 #include "server/alone/alone.h"

@@ -8,8 +8,8 @@
 #define CAIRN_AGENT_API_PART_H
 
 #include "agent/api/api.h"
+#include "agent/api/format/write.h"
 #include "agent/api/streams/files.h"
-#include "agent/api/write.h"
 #include "io/host.h"
 #include "io/http.h"
 #include "server/acl/acl.h"
@@ -208,7 +208,7 @@ bool api_wants_pretty(const struct http_exchange *exchange);
 bool api_query_bool(struct api_request *request, const char *name, bool *ret_value);
 bool api_query_number(struct api_request *request, const char *name, int64_t *ret_value);
 
-/* The job that the request names, or NULL after refusing the request (jobs.c). */
+/* The job that the request names, or NULL after refusing the request (jobs/jobs.c). */
 const struct alone_job *api_find_job(struct api_request *request);
 
 /* The body as JSON object, a new reference; NULL after refusing the request.  With MAY_BE_EMPTY no
@@ -289,11 +289,11 @@ void api_deferred_close(struct api *api);
 /* The body {"Index": n} of writes without another result. */
 json_t *api_make_index(struct api *api, void *ctx);
 
-/* EVALUATION as the API shows it: a new reference (evals.c). */
+/* EVALUATION as the API shows it: a new reference (jobs/evals.c). */
 struct alone_evaluation;
 json_t *api_evaluation(struct api *api, const struct alone_evaluation *evaluation);
 
-/* --- children of jobs (dispatch.c) --- */
+/* --- children of jobs (jobs/dispatch.c) --- */
 
 /* How the jobs are that were dispatched of one, by its namespace and id. */
 struct api_family;
@@ -455,7 +455,7 @@ json_t *api_node(struct api *api, bool whole, bool resources);
 /* After the server: what is run in tasks ends (streams/exec.c). */
 void api_sessions_close(struct api *api);
 
-/* --- storage plugins (plugins.c) --- */
+/* --- storage plugins (storage/plugins.c) --- */
 
 /* What the node says of those that have ROLE, by their ids: a new reference. */
 json_t *api_node_plugins(struct api *api, enum csi_role role);

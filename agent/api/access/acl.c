@@ -5,7 +5,7 @@
  */
 #include "agent/api/part.h"
 
-#include "agent/api/values.h"
+#include "agent/api/format/values.h"
 #include "agent/bootstrap.h"
 #include "io/log.h"
 #include "server/alone/alone.h"

@@ -8,7 +8,7 @@
  * and names an index misses nothing, or is told so; who never had a reader pays for none of this.
  * A reader that is too slow is let go: he asks again.
  */
-#include "agent/api/format.h"
+#include "agent/api/format/format.h"
 #include "agent/api/part.h"
 #include "agent/api/streams/past.h"
 

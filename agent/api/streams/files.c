@@ -1,7 +1,7 @@
 /* Files of one alloc: opening them safely, listing, and finding one's place in a log. */
 #include "agent/api/streams/files.h"
 
-#include "agent/api/format.h"
+#include "agent/api/format/format.h"
 #include "io/host.h"
 #include "io/scope.h"
 

@@ -4,7 +4,7 @@
  * A monitor that cannot keep up loses lines and is told how many (nomad v1.1.2 command/agent/
  * monitor): the log never waits for a reader.
  */
-#include "agent/api/format.h"
+#include "agent/api/format/format.h"
 #include "agent/api/part.h"
 
 #include "io/log.h"

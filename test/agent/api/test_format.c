@@ -1,5 +1,5 @@
 /* Nomad's JSON from records: names, times, emptiness, and nothing null that its tools follow. */
-#include "agent/api/format.h"
+#include "agent/api/format/format.h"
 #include "agent/api/part.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* JSON written without a tree: the same text as jansson's, and always valid. */
-#include "agent/api/write.h"
+#include "agent/api/format/write.h"
 #include "base/base.h"
 
 #include <setjmp.h>

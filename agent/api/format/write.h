@@ -9,8 +9,8 @@
  * NAME is that of a member; NULL: an element of an array, or the whole.  The text has the form of
  * jansson's, compact or with JSON_INDENT(4).
  */
-#ifndef CAIRN_AGENT_API_WRITE_H
-#define CAIRN_AGENT_API_WRITE_H
+#ifndef CAIRN_AGENT_API_FORMAT_WRITE_H
+#define CAIRN_AGENT_API_FORMAT_WRITE_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -4,7 +4,7 @@
  *
  * Of each job the newest few are known.  Follows nomad v2.0.5 command/agent/deployment_endpoint.go.
  */
-#include "agent/api/format.h"
+#include "agent/api/format/format.h"
 #include "agent/api/part.h"
 
 #include "server/alone/alone.h"

@@ -4,11 +4,11 @@
  * Field names, their order of magnitude and their emptiness follow nomad v1.1.2, package api.  What
  * this node does not have (preemption) is empty in the way Nomad shows it empty.
  */
-#ifndef CAIRN_AGENT_API_FORMAT_H
-#define CAIRN_AGENT_API_FORMAT_H
+#ifndef CAIRN_AGENT_API_FORMAT_FORMAT_H
+#define CAIRN_AGENT_API_FORMAT_FORMAT_H
 
-#include "agent/api/values.h"
-#include "agent/api/write.h"
+#include "agent/api/format/values.h"
+#include "agent/api/format/write.h"
 #include "agent/node/node.h"
 #include "drivers/drivers.h"
 #include "io/host.h"

@@ -5,7 +5,7 @@
  * it. Nothing that is secret is ever in an answer.  Follows nomad v2.0.5
  * command/agent/csi_endpoint.go.
  */
-#include "agent/api/format.h"
+#include "agent/api/format/format.h"
 #include "agent/api/part.h"
 
 #include "base/list.h"

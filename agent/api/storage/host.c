@@ -4,7 +4,7 @@
  * The control plane (server/storage/storage.h) decides; here is only what Nomad's routes make of
  * it.  Follows nomad v2.0.5 command/agent/host_volume_endpoint.go.
  */
-#include "agent/api/format.h"
+#include "agent/api/format/format.h"
 #include "agent/api/part.h"
 
 #include "server/storage/storage.h"

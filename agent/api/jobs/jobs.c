@@ -4,7 +4,7 @@
  * The control plane (server/alone/alone.h) decides; here is only what Nomad's routes make of it.
  * Follows nomad v1.1.2 command/agent/job_endpoint.go.
  */
-#include "agent/api/format.h"
+#include "agent/api/format/format.h"
 #include "agent/api/part.h"
 
 #include "base/list.h"

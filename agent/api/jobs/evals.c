@@ -4,7 +4,7 @@
  * An evaluation is decided at once, and complete when it is seen, but for those that wait: for
  * room ("blocked"), or for the time to make another alloc ("pending").
  */
-#include "agent/api/format.h"
+#include "agent/api/format/format.h"
 #include "agent/api/part.h"
 
 #include "server/alone/alone.h"

@@ -4,7 +4,7 @@
  *
  * Follows nomad v2.0.5 command/agent/job_endpoint.go jobScale and scaling_endpoint.go.
  */
-#include "agent/api/format.h"
+#include "agent/api/format/format.h"
 #include "agent/api/part.h"
 
 #include "server/alone/alone.h"

@@ -1,6 +1,6 @@
-#include "agent/api/write.h"
+#include "agent/api/format/write.h"
 
-#include "agent/api/values.h"
+#include "agent/api/format/values.h"
 #include "base/base.h"
 #include "base/list.h"
 

@@ -1,4 +1,4 @@
-#include "agent/api/values.h"
+#include "agent/api/format/values.h"
 
 #include "base/base.h"
 
@@ -53,4 +53,19 @@ json_t *api_pairs(const struct spec_pairs *pairs)
         (void)json_object_set_new_nocheck(object, pairs->items[i].key,
                                           api_text(pairs->items[i].value)); /* memory only */
     return object;
+}
+
+void api_set(json_t *object, const char *name, json_t *value)
+{
+    check(json_object_set_new(object, name, value) == 0);
+}
+
+void api_set_text(json_t *object, const char *name, const char *text)
+{
+    api_set(object, name, api_text(text));
+}
+
+void api_set_number(json_t *object, const char *name, uint64_t number)
+{
+    api_set(object, name, json_integer((json_int_t)number));
 }

@@ -3,7 +3,7 @@
  *
  * Follows nomad v1.1.2 nomad/job_endpoint.go (Plan); server/alone/plan.c answers.
  */
-#include "agent/api/format.h"
+#include "agent/api/format/format.h"
 #include "agent/api/part.h"
 
 #include "server/alone/alone.h"

@@ -1,6 +1,6 @@
 /* Values as Nomad's JSON has them: text, times, pairs. */
-#ifndef CAIRN_AGENT_API_VALUES_H
-#define CAIRN_AGENT_API_VALUES_H
+#ifndef CAIRN_AGENT_API_FORMAT_VALUES_H
+#define CAIRN_AGENT_API_FORMAT_VALUES_H
 
 #include "spec/spec.h"
 
@@ -14,5 +14,11 @@ enum { API_TIME_SIZE = 40 };
 void api_time(char to[API_TIME_SIZE], int64_t unix_ns);
 
 json_t *api_pairs(const struct spec_pairs *pairs);
+
+/* Field NAME of OBJECT: VALUE (moved), TEXT (NULL counts as ""), NUMBER.  Without memory the
+ * process ends. */
+void api_set(json_t *object, const char *name, json_t *value);
+void api_set_text(json_t *object, const char *name, const char *text);
+void api_set_number(json_t *object, const char *name, uint64_t number);
 
 #endif

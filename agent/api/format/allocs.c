@@ -4,7 +4,7 @@
  * Follows nomad v1.1.2 api/tasks.go, api/allocations.go and nomad/structs (TaskEvent, whose old
  * fields repeat what is in Details).
  */
-#include "agent/api/format.h"
+#include "agent/api/format/format.h"
 
 #include "fsm/policy.h"
 #include "hooks/hooks.h"
@@ -167,12 +167,6 @@ static void put_task_states(struct writer *to, const struct api_alloc_view *view
     put_end(to);
 }
 
-/* Setting fails only without memory, which ends the process inside the library's caller. */
-static void set(json_t *object, const char *name, json_t *value)
-{
-    check(json_object_set_new(object, name, value) == 0);
-}
-
 /* --- ports --- */
 
 static json_t *format_port(const struct spec_port *port)
@@ -246,12 +240,12 @@ static json_t *format_allocated(const struct alloc_spec *spec)
     for (size_t i = 0; i < spec->tasks_count; i++) {
         const struct spec_resources *resources = &spec->tasks[i].resources;
 
-        set(tasks, spec->tasks[i].name,
-            json_pack("{s:{s:I,s:o}, s:{s:I,s:I}, s:o, s:n}", "Cpu", "CpuShares",
-                      (json_int_t)resources->cpu_mhz, "ReservedCores", format_cores(resources),
-                      "Memory", "MemoryMB", (json_int_t)resources->memory_mb, "MemoryMaxMB",
-                      (json_int_t)resources->memory_max_mb, "Networks",
-                      format_network(spec, spec->tasks[i].name, ""), "Devices"));
+        api_set(tasks, spec->tasks[i].name,
+                json_pack("{s:{s:I,s:o}, s:{s:I,s:I}, s:o, s:n}", "Cpu", "CpuShares",
+                          (json_int_t)resources->cpu_mhz, "ReservedCores", format_cores(resources),
+                          "Memory", "MemoryMB", (json_int_t)resources->memory_mb, "MemoryMaxMB",
+                          (json_int_t)resources->memory_max_mb, "Networks",
+                          format_network(spec, spec->tasks[i].name, ""), "Devices"));
     }
     return json_pack("{s:o, s:{s:I,s:o,s:o}}", "Tasks", tasks, "Shared", "DiskMB",
                      (json_int_t)spec->ephemeral_disk_mb, "Networks",
@@ -291,8 +285,8 @@ static void put_resources(struct writer *to, const struct alloc_spec *spec)
         const struct spec_resources *part = &spec->tasks[i].resources;
 
         add_resources(&sum, part);
-        set(tasks, spec->tasks[i].name,
-            format_resources(part, 0, format_network(spec, spec->tasks[i].name, "")));
+        api_set(tasks, spec->tasks[i].name,
+                format_resources(part, 0, format_network(spec, spec->tasks[i].name, "")));
     }
     put_json_new(to, "Resources",
                  format_resources(&sum, spec->ephemeral_disk_mb,

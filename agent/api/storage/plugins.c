@@ -7,7 +7,7 @@
  * v2.0.5 nomad/structs/node.go CSIInfo, nomad/structs/csi.go CSIPlugin and
  * command/agent/csi_endpoint.go.
  */
-#include "agent/api/format.h"
+#include "agent/api/format/format.h"
 #include "agent/api/part.h"
 
 #include "base/list.h"
