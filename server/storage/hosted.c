@@ -51,26 +51,14 @@ const char *storage_hosted_state(const struct storage_volume *volume)
 
 /* --- one after the other --- */
 
-static void enter_by_name(struct lane_task *task, const char *name)
+static void enter(struct lane_task *task, const json_t *volume)
 {
-    lane_enter(task, "", name);
-}
-
-static void enter(struct lane_task *task, const struct registered *volume)
-{
-    enter_by_name(task, registry_text(volume->json, "Name"));
+    lane_enter(task, "", registry_text(volume, "Name"));
 }
 
 /* --- asking the plugin --- */
 
 static void call_delete(struct operation *operation);
-
-static void forget(struct operation *operation)
-{
-    json_decref(operation->volume);
-    operation->volume = NULL;
-    operation_store(operation, NULL, operation_done);
-}
 
 /* What the plugin is asked to make of the volume of OPERATION. */
 static const json_t *wanted_of(const struct operation *operation)
@@ -158,7 +146,7 @@ static void made(void *ctx, const struct control_answer *answer)
         return;
     case REGISTRATION_IS_FORGOTTEN:
         if (state != REGISTRATION_READY) {
-            forget(operation);
+            operation_forget(operation);
             return;
         }
         (void)json_object_del(operation->volume, "cairnChange"); /* missing is fine */
@@ -191,40 +179,22 @@ static void call_create(struct operation *operation)
     operation_call(operation, CSI_CREATE_VOLUME, request_of(operation, wanted_of(operation)), made);
 }
 
-static void deleted(void *ctx, const struct control_answer *answer)
+/* It was never told where one is that a plugin has made and not named. */
+static void keep(struct operation *operation)
 {
-    struct operation *operation = ctx;
-
-    if (answer->answer == NULL && answer->outcome.verdict != CSI_DONE)
-        operation->err = answer->error;
-    switch (policy_registration(REGISTRATION_DELETING, CSI_DELETE_VOLUME, &answer->outcome,
-                                answer->answered)) {
-    case REGISTRATION_IS_FORGOTTEN:
-        forget(operation);
-        return;
-    case REGISTRATION_BECOMES_READY:
-        /* It was never told where one is that a plugin has made and not named. */
-        if (registry_text(operation->volume, "HostPath")[0] == '\0')
-            operation_store_as(operation, REGISTRATION_DELETING, NULL, operation_doubt);
-        else
-            operation_store_as(operation, REGISTRATION_READY, NULL, unchanged);
-        return;
-    case REGISTRATION_CALLS_AGAIN:
+    if (registry_text(operation->volume, "HostPath")[0] == '\0')
         operation_store_as(operation, REGISTRATION_DELETING, NULL, operation_doubt);
-        return;
-    case REGISTRATION_CALLS_NEXT:
-        break;
-    }
-    unreachable("a step of a deletion");
+    else
+        operation_store_as(operation, REGISTRATION_READY, NULL, unchanged);
 }
 
 static void call_delete(struct operation *operation)
 {
     if (registry_text(operation->volume, "PluginID")[0] == '\0')
-        forget(operation); /* whoever has made it may keep it */
+        operation_forget(operation); /* whoever has made it may keep it */
     else
         operation_call(operation, CSI_DELETE_VOLUME, request_of(operation, operation->volume),
-                       deleted);
+                       operation_deleted);
 }
 
 /* --- making, registering, changing --- */
@@ -357,21 +327,22 @@ static void begin_hosted(struct lane_task *task)
         begin_anew(operation);
 }
 
-static void ask(struct storage *storage, const char *namespace, const json_t *request, bool creates,
-                storage_volume_answer *answer, void *ctx)
+static int read_request(struct storage *storage, const char *namespace, const json_t *request,
+                        bool creates, struct operation **ret_operation, struct err *err)
 {
     char id[UUID_TEXT_SIZE];
-    struct err err = {0};
     json_t *wanted;
-    int code = hosted_read(request, namespace, !creates, &wanted, &err);
+    int code = hosted_read(request, namespace, !creates, &wanted, err);
 
-    if (code == 0 && !creates && registry_text(wanted, "NodeID")[0] == '\0')
-        code = err_set(&err, ERR_INVALID, "cannot register volume: node ID is required");
-    else if (code == 0 && !creates && registry_text(wanted, "HostPath")[0] == '\0')
-        code = err_set(&err, ERR_INVALID, "cannot register volume: host path is required");
-    if (code != 0) {
-        answer(ctx, code, &err, NULL);
-        return;
+    if (code < 0)
+        return code;
+    if (!creates && registry_text(wanted, "NodeID")[0] == '\0')
+        code = err_set(err, ERR_INVALID, "cannot register volume: node ID is required");
+    else if (!creates && registry_text(wanted, "HostPath")[0] == '\0')
+        code = err_set(err, ERR_INVALID, "cannot register volume: host path is required");
+    if (code < 0) {
+        json_decref(wanted);
+        return code;
     }
     bool is_new = registry_text(wanted, "ID")[0] == '\0';
     if (is_new)
@@ -380,26 +351,10 @@ static void ask(struct storage *storage, const char *namespace, const json_t *re
         (void)text_copy(id, sizeof(id), registry_text(wanted, "ID")); /* a UUID */
     if (is_new && creates && registry_text(wanted, "PluginID")[0] == '\0')
         check(json_object_set_new(wanted, "PluginID", json_string("default")) == 0);
-    struct operation *operation =
-        operation_new(storage, registry_text(wanted, "Namespace"), id, begin_hosted);
-    operation->wanted = wanted;
-    operation->creates = creates;
-    operation->is_new = is_new;
-    operation->answer = answer;
-    operation->ctx = ctx;
-    enter_by_name(&operation->task, registry_text(wanted, "Name"));
-}
-
-void storage_create_hosted(struct storage *storage, const char *namespace, const json_t *request,
-                           storage_volume_answer *answer, void *ctx)
-{
-    ask(storage, namespace, request, true, answer, ctx);
-}
-
-void storage_register_hosted(struct storage *storage, const char *namespace, const json_t *request,
-                             storage_volume_answer *answer, void *ctx)
-{
-    ask(storage, namespace, request, false, answer, ctx);
+    *ret_operation = operation_new(storage, registry_text(wanted, "Namespace"), id, begin_hosted);
+    (*ret_operation)->wanted = wanted;
+    (*ret_operation)->is_new = is_new;
+    return 0;
 }
 
 /* --- deleting --- */
@@ -426,20 +381,6 @@ static void begin_delete(struct lane_task *task)
     operation->volume = json_deep_copy(volume->json);
     (void)json_object_del(operation->volume, "cairnChange"); /* missing is fine */
     operation_store_as(operation, REGISTRATION_DELETING, NULL, call_delete);
-}
-
-void storage_delete_hosted(struct storage *storage, const char *namespace, const char *id,
-                           storage_volume_answer *answer, void *ctx)
-{
-    const struct registered *volume = registry_find(storage, namespace, id);
-    struct operation *operation = operation_new(storage, namespace, id, begin_delete);
-
-    operation->answer = answer;
-    operation->ctx = ctx;
-    if (volume == NULL)
-        lane_enter(&operation->task, namespace, id); /* it is told so */
-    else
-        enter(&operation->task, volume);
 }
 
 /* --- going on --- */
@@ -471,6 +412,9 @@ static void resume(struct lane_task *task)
 const struct storage_kind hosted_kind = {.prefix = HOSTED_PREFIX,
                                          .has_names = true,
                                          .fault = hosted_fault,
+                                         .read = read_request,
                                          .enter = enter,
+                                         .begin_delete = begin_delete,
+                                         .keep = keep,
                                          .is_open = is_open,
                                          .resume = resume};

@@ -34,6 +34,51 @@ struct operation *operation_new(struct storage *storage, const char *namespace, 
     return operation;
 }
 
+/* --- what callers ask of volumes of either kind --- */
+
+static void ask(struct storage *storage, const char *namespace, const json_t *request, bool creates,
+                storage_volume_answer *answer, void *ctx)
+{
+    struct operation *operation;
+    struct err err = {0};
+    int code = storage->kind->read(storage, namespace, request, creates, &operation, &err);
+
+    if (code < 0) {
+        answer(ctx, code, &err, NULL);
+        return;
+    }
+    operation->creates = creates;
+    operation->answer = answer;
+    operation->ctx = ctx;
+    storage->kind->enter(&operation->task, operation->wanted);
+}
+
+void storage_register_volume(struct storage *storage, const char *namespace, const json_t *request,
+                             storage_volume_answer *answer, void *ctx)
+{
+    ask(storage, namespace, request, false, answer, ctx);
+}
+
+void storage_create_volume(struct storage *storage, const char *namespace, const json_t *request,
+                           storage_volume_answer *answer, void *ctx)
+{
+    ask(storage, namespace, request, true, answer, ctx);
+}
+
+void storage_delete_volume(struct storage *storage, const char *namespace, const char *id,
+                           const json_t *secrets, storage_volume_answer *answer, void *ctx)
+{
+    const struct registered *volume = registry_find(storage, namespace, id);
+    struct operation *operation =
+        operation_new(storage, namespace, id, storage->kind->begin_delete);
+
+    if (json_object_size(secrets) > 0)
+        operation->secret = json_pack("{s:o}", "Secrets", json_deep_copy(secrets));
+    operation->answer = answer;
+    operation->ctx = ctx;
+    storage->kind->enter(&operation->task, volume == NULL ? NULL : volume->json);
+}
+
 /* --- the end --- */
 
 void operation_finish(struct operation *operation, const json_t *answer)
@@ -179,6 +224,36 @@ void operation_doubt(struct operation *operation)
         "a plugin was asked and nobody knows what came of it, asking again volume=%s error=%s",
         text_value(operation->id), text_value(operation->err.text));
     operation_finish(operation, NULL);
+}
+
+void operation_forget(struct operation *operation)
+{
+    json_decref(operation->volume);
+    operation->volume = NULL;
+    operation_store(operation, NULL, operation_done);
+}
+
+void operation_deleted(void *ctx, const struct control_answer *answer)
+{
+    struct operation *operation = ctx;
+
+    if (answer->answer == NULL && answer->outcome.verdict != CSI_DONE)
+        operation->err = answer->error;
+    switch (policy_registration(REGISTRATION_DELETING, CSI_DELETE_VOLUME, &answer->outcome,
+                                answer->answered)) {
+    case REGISTRATION_IS_FORGOTTEN:
+        operation_forget(operation);
+        return;
+    case REGISTRATION_BECOMES_READY:
+        operation->task.storage->kind->keep(operation);
+        return;
+    case REGISTRATION_CALLS_AGAIN:
+        operation_store_as(operation, REGISTRATION_DELETING, NULL, operation_doubt);
+        return;
+    case REGISTRATION_CALLS_NEXT:
+        break;
+    }
+    unreachable("a step of a deletion");
 }
 
 void operation_later(struct operation *operation)

@@ -55,6 +55,12 @@ void operation_store_as(struct operation *operation, enum registration_state sta
 /* What was asked for has come about, or has failed for good: it ends. */
 void operation_done(struct operation *operation);
 
+/* There is no such volume any more: that is stored, and it ends. */
+void operation_forget(struct operation *operation);
+
+/* A plugin was asked to delete the volume of CTX, an operation. */
+void operation_deleted(void *ctx, const struct control_answer *answer);
+
 /* It is stored that nobody knows: it ends, and the plugin is asked again after a pause. */
 void operation_doubt(struct operation *operation);
 
@@ -84,7 +90,7 @@ void operation_call(struct operation *operation, enum csi_call which, json_t *re
                     control_answer_cb *answered);
 
 /* The registered VOLUME as operation->wanted changes it, into operation->volume; ERR_INVALID, and
- * the operation's error: it may not be changed so (registry_merge.c). */
+ * the operation's error: it may not be changed so (registry/merge.c). */
 int operation_merge(struct operation *operation, const struct registered *volume);
 
 /* --- growing (growth.c) --- */

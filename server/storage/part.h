@@ -1,12 +1,12 @@
 /*
  * Inside server/storage/: what its parts share.
  *
- * registry.c keeps them; registry_read.c reads what callers send, and says what of what is stored
- * is believed; lanes.c has one thing done after the other to a volume; claims.c says who may have
- * one; provision.c is what callers ask for, operation.c the steps of that, growth.c how they grow,
- * registry_merge.c what may be changed, and snapshots.c what is only passed on.  storage.c makes
- * it.  Host volumes stand on the same registry, lanes and operations: hosted.c is what callers ask
- * of them, hosted_read.c reads them.
+ * registry/ keeps them (registry.c), reads what callers send and says what of what is stored is
+ * believed (read.c), says what may be changed (merge.c) and who makes them (plugin.c); lanes.c has
+ * one thing done after the other to a volume; claims.c says who may have one; provision.c is what
+ * callers ask for, operation.c the steps of that, growth.c how they grow, and snapshots.c what is
+ * only passed on.  storage.c makes it.  Host volumes stand on the same registry, lanes and
+ * operations: hosted.c is what callers ask of them, hosted_read.c reads them.
  */
 #ifndef CAIRN_SERVER_STORAGE_PART_H
 #define CAIRN_SERVER_STORAGE_PART_H
@@ -17,17 +17,24 @@
 
 #include <uthash.h>
 
+struct lane_task;
+struct operation;
 struct registered;
 
 /* What volumes of storage plugins and host volumes do not have in common. */
-struct lane_task;
 struct storage_kind {
     const char *prefix; /* of their keys: "<prefix>/<namespace>/<id>" */
     bool has_names;     /* no two of them are called the same */
     /* Why what is stored as JSON (may be NULL) under KEY cannot be believed, NULL: it can. */
     const char *(*fault)(const char *key, const json_t *json);
-    /* By what of VOLUME one thing after the other is done to it. */
-    void (*enter)(struct lane_task *task, const struct registered *volume);
+    /* What a caller asks for who sends REQUEST, as it begins in its turn; ERR_INVALID: all that is
+     * wrong with it. */
+    int (*read)(struct storage *storage, const char *namespace, const json_t *request, bool creates,
+                struct operation **ret_operation, struct err *err);
+    /* TASK, an operation, waits for its turn at VOLUME (NULL: there is none). */
+    void (*enter)(struct lane_task *task, const json_t *volume);
+    void (*begin_delete)(struct lane_task *task);
+    void (*keep)(struct operation *operation);        /* its plugin does not delete it */
     bool (*is_open)(const struct registered *volume); /* something of it has to be gone on with */
     void (*resume)(struct lane_task *task);           /* goes on with it, in its turn */
 };
@@ -45,7 +52,7 @@ struct storage {
     struct control control;
 };
 
-/* --- volumes (registry.c) --- */
+/* --- volumes (registry/registry.c) --- */
 
 enum { REGISTRY_ID_SIZE = SPEC_SOURCE_SIZE }; /* of a volume, as jobs name it */
 
@@ -85,10 +92,16 @@ void registry_store(struct storage *storage, const char *namespace, const char *
 void registry_forget_changes(
     struct storage *storage); /* the daemon ends, and nobody hears of them */
 
-/* Goes on with a volume of a storage plugin (provision.c). */
+/* --- volumes of storage plugins (provision.c), as storage_kind has it --- */
+
+int provision_read(struct storage *storage, const char *namespace, const json_t *request,
+                   bool creates, struct operation **ret_operation, struct err *err);
+void provision_enter(struct lane_task *task, const json_t *volume);
+void provision_begin_delete(struct lane_task *task);
+void provision_keep(struct operation *operation);
 void provision_resume(struct lane_task *task);
 
-/* --- plugins (registry_plugin.c) --- */
+/* --- plugins (registry/plugin.c) --- */
 
 /* What the node has of PLUGIN; false: it has none. */
 bool registry_plugin(const struct storage *storage, const char *plugin,
@@ -107,7 +120,7 @@ int hosted_read(const json_t *request, const char *namespace, bool registers, js
 #define HOSTED_PREFIX "host-volume"
 const char *hosted_fault(const char *key, const json_t *json);
 
-/* --- what is read (registry_read.c) --- */
+/* --- what is read (registry/read.c) --- */
 
 /* Of REQUEST what a volume has, in RET_VOLUME, and what of it is secret, in RET_SECRET: both owned
  * by the caller.  ERR_INVALID: all that is wrong with it. */

@@ -103,13 +103,6 @@ static bool learn(struct operation *operation, const json_t *answer)
 
 static void call_delete(struct operation *operation);
 
-static void forget(struct operation *operation)
-{
-    json_decref(operation->volume);
-    operation->volume = NULL;
-    operation_store(operation, NULL, operation_done);
-}
-
 static void created(void *ctx, const struct control_answer *answer)
 {
     struct operation *operation = ctx;
@@ -132,7 +125,7 @@ static void created(void *ctx, const struct control_answer *answer)
     case REGISTRATION_IS_FORGOTTEN:
         if (deletes)
             operation->err = (struct err){0}; /* there is nothing to delete */
-        forget(operation);
+        operation_forget(operation);
         return;
     case REGISTRATION_CALLS_AGAIN:
         operation_store_as(operation, state, NULL, operation_doubt);
@@ -217,61 +210,35 @@ static void begin_register(struct lane_task *task)
         enlist(operation, &plugin);
 }
 
-static void ask_register(struct storage *storage, const char *namespace, const json_t *request,
-                         bool creates, storage_volume_answer *answer, void *ctx)
+void provision_enter(struct lane_task *task, const json_t *volume)
+{
+    const struct operation *operation = (struct operation *)(void *)task;
+
+    (void)volume; /* the operation names it */
+    lane_enter(task, operation->namespace, operation->id);
+}
+
+int provision_read(struct storage *storage, const char *namespace, const json_t *request,
+                   bool creates, struct operation **ret_operation, struct err *err)
 {
     json_t *wanted, *secret;
-    struct err err = {0};
+    int code = registry_read(request, namespace, &wanted, &secret, err);
 
-    if (registry_read(request, namespace, &wanted, &secret, &err) < 0) {
-        answer(ctx, err.code, &err, NULL);
-        return;
-    }
-    struct operation *operation = operation_new(storage, registry_text(wanted, "Namespace"),
-                                                registry_text(wanted, "ID"), begin_register);
-    operation->wanted = wanted;
-    operation->secret = secret;
-    operation->creates = creates;
-    operation->answer = answer;
-    operation->ctx = ctx;
-    lane_enter(&operation->task, operation->namespace, operation->id);
-}
-
-void storage_register_volume(struct storage *storage, const char *namespace, const json_t *request,
-                             storage_volume_answer *answer, void *ctx)
-{
-    ask_register(storage, namespace, request, false, answer, ctx);
-}
-
-void storage_create_volume(struct storage *storage, const char *namespace, const json_t *request,
-                           storage_volume_answer *answer, void *ctx)
-{
-    ask_register(storage, namespace, request, true, answer, ctx);
+    (void)creates; /* both say the same */
+    if (code < 0)
+        return code;
+    *ret_operation = operation_new(storage, registry_text(wanted, "Namespace"),
+                                   registry_text(wanted, "ID"), begin_register);
+    (*ret_operation)->wanted = wanted;
+    (*ret_operation)->secret = secret;
+    return 0;
 }
 
 /* --- deleting --- */
 
-static void deleted(void *ctx, const struct control_answer *answer)
+void provision_keep(struct operation *operation)
 {
-    struct operation *operation = ctx;
-
-    if (answer->answer == NULL && answer->outcome.verdict != CSI_DONE)
-        operation->err = answer->error;
-    switch (policy_registration(REGISTRATION_DELETING, CSI_DELETE_VOLUME, &answer->outcome,
-                                answer->answered)) {
-    case REGISTRATION_IS_FORGOTTEN:
-        forget(operation);
-        return;
-    case REGISTRATION_BECOMES_READY:
-        operation_store_as(operation, REGISTRATION_READY, NULL, operation_done);
-        return;
-    case REGISTRATION_CALLS_AGAIN:
-        operation_store_as(operation, REGISTRATION_DELETING, NULL, operation_doubt);
-        return;
-    case REGISTRATION_CALLS_NEXT:
-        break;
-    }
-    unreachable("a step of a deletion");
+    operation_store_as(operation, REGISTRATION_READY, NULL, operation_done);
 }
 
 static void call_delete(struct operation *operation)
@@ -282,7 +249,7 @@ static void call_delete(struct operation *operation)
     }
     operation_call(operation, CSI_DELETE_VOLUME,
                    json_pack("{s:s}", "ExternalVolumeID", registry_remote_id(operation->volume)),
-                   deleted);
+                   operation_deleted);
 }
 
 static bool is_there(struct operation *operation, const struct registered *volume)
@@ -304,7 +271,7 @@ static bool is_in_use(struct operation *operation, const struct registered *volu
     return true;
 }
 
-static void begin_delete(struct lane_task *task)
+void provision_begin_delete(struct lane_task *task)
 {
     struct operation *operation = (struct operation *)(void *)task;
     const struct registered *volume =
@@ -322,18 +289,6 @@ static void begin_delete(struct lane_task *task)
     if (volume->public.state == REGISTRATION_CREATING)
         check(json_object_set_new(operation->volume, "cairnNameless", json_true()) == 0);
     operation_store_as(operation, REGISTRATION_DELETING, operation->hidden, call_delete);
-}
-
-void storage_delete_volume(struct storage *storage, const char *namespace, const char *id,
-                           const json_t *secrets, storage_volume_answer *answer, void *ctx)
-{
-    struct operation *operation = operation_new(storage, namespace, id, begin_delete);
-
-    if (json_object_size(secrets) > 0)
-        operation->secret = json_pack("{s:o}", "Secrets", json_deep_copy(secrets));
-    operation->answer = answer;
-    operation->ctx = ctx;
-    lane_enter(&operation->task, namespace, id);
 }
 
 /* --- forgetting --- */
@@ -366,9 +321,9 @@ static void begin_deregister(struct lane_task *task)
     if (operation->force)
         storage_each_claim(task->storage, &volume->public, find_live, &finding);
     if (operation->force && !finding.found)
-        forget(operation);
+        operation_forget(operation);
     else if (!is_in_use(operation, volume))
-        forget(operation);
+        operation_forget(operation);
 }
 
 void storage_deregister_volume(struct storage *storage, const char *namespace, const char *id,
@@ -495,7 +450,7 @@ void storage_tidy(struct storage *storage)
         volume->resumes = true;
         struct operation *operation =
             operation_new(storage, volume->namespace, volume->id, storage->kind->resume);
-        storage->kind->enter(&operation->task, volume);
+        storage->kind->enter(&operation->task, volume->json);
     }
 }
 

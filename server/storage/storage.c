@@ -3,15 +3,13 @@
 
 #include <stdlib.h>
 
-static void enter(struct lane_task *task, const struct registered *volume)
-{
-    lane_enter(task, volume->namespace, volume->id);
-}
-
 /* Volumes of storage plugins; those of the host are hosted_kind. */
 static const struct storage_kind registry_kind = {.prefix = REGISTRY_PREFIX,
                                                   .fault = registry_fault,
-                                                  .enter = enter,
+                                                  .read = provision_read,
+                                                  .enter = provision_enter,
+                                                  .begin_delete = provision_begin_delete,
+                                                  .keep = provision_keep,
                                                   .is_open = operation_is_open,
                                                   .resume = provision_resume};
 

@@ -159,8 +159,10 @@ void storage_list_external(struct storage *storage, const struct storage_page *p
  *
  * They are a storage of their own, with their plugins in the place of controllers:
  * config.controller is asked to create and to delete them by Nomad's names of fields.  Of the calls
- * above those to look at volumes, to load, tidy and resume are for them, too.  No two have one
- * name.
+ * above those to look at volumes, to load, tidy and resume are for them, too, and those to create,
+ * register and delete them: a request is Nomad's HostVolume, goes where storage_hosted_namespace
+ * says, and changes the volume whose ID it names.  To register is for one whose path somebody else
+ * has made.  No two have one name.
  *
  * After each start their plugins are asked again to make what is there: what one mounts may not
  * have outlived the host. */
@@ -173,18 +175,6 @@ const struct storage_volume *storage_find_hosted(const struct storage *storage, 
 /* Where the volume of REQUEST is to be, which may be anything: where it says, or in NAMESPACE if it
  * says nothing.  Borrowed. */
 const char *storage_hosted_namespace(const json_t *request, const char *namespace);
-
-/* Makes the volume of REQUEST (Nomad's HostVolume, borrowed), where storage_hosted_namespace says,
- * or changes the one whose ID it names.  The answer is its JSON. */
-void storage_create_hosted(struct storage *storage, const char *namespace, const json_t *request,
-                           storage_volume_answer *answer, void *ctx);
-
-/* The same of one whose path somebody else has made. */
-void storage_register_hosted(struct storage *storage, const char *namespace, const json_t *request,
-                             storage_volume_answer *answer, void *ctx);
-
-void storage_delete_hosted(struct storage *storage, const char *namespace, const char *id,
-                           storage_volume_answer *answer, void *ctx);
 
 /* In Nomad's words, "pending", "ready", "unavailable". */
 const char *storage_hosted_state(const struct storage_volume *volume);

@@ -120,7 +120,7 @@ static void create(struct small_life *small, json_t *request, struct heard *hear
 {
     *heard = (struct heard){0};
     assert_non_null(request);
-    storage_create_hosted(alone_hosted(small->alone), "default", request, hear, heard);
+    storage_create_volume(alone_hosted(small->alone), "default", request, hear, heard);
     json_decref(request);
     small_settle(small);
 }
@@ -128,7 +128,7 @@ static void create(struct small_life *small, json_t *request, struct heard *hear
 static void begin_delete(struct small_life *small, const char *id, struct heard *heard)
 {
     *heard = (struct heard){0};
-    storage_delete_hosted(alone_hosted(small->alone), "default", id, hear, heard);
+    storage_delete_volume(alone_hosted(small->alone), "default", id, NULL, hear, heard);
     small_settle(small);
 }
 

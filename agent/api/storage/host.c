@@ -200,12 +200,12 @@ static void put_one(struct api_request *request, hosted_request *ask)
 
 void api_host_volume_create(struct api_request *request)
 {
-    put_one(request, storage_create_hosted);
+    put_one(request, storage_create_volume);
 }
 
 void api_host_volume_register(struct api_request *request)
 {
-    put_one(request, storage_register_hosted);
+    put_one(request, storage_register_volume);
 }
 
 static json_t *make_index(struct api *api, void *ctx)
@@ -220,6 +220,6 @@ void api_host_volume_delete(struct api_request *request)
     bool force = false;
 
     if (api_query_bool(request, "force", &force))
-        storage_delete_hosted(request->api->parts->host_volumes, request->namespace,
-                              request->argument, answered, defer(request, make_index));
+        storage_delete_volume(request->api->parts->host_volumes, request->namespace,
+                              request->argument, NULL, answered, defer(request, make_index));
 }
