@@ -315,15 +315,8 @@ static void placed(void *ctx, struct alloc_spec *spec)
     specs_placed(parts->specs, spec);
 }
 
-/* What can be found out of none of it is no bound. */
 static struct alone_node node_for_jobs(const struct node *node, const struct config *config)
 {
-    const struct host_facts *facts = &node->facts;
-    uint64_t cpu_mhz = (uint64_t)facts->cpu_mhz * facts->cpu_cores;
-    uint64_t memory_mb = facts->memory_bytes >> 20, disk_mb = facts->disk_free_bytes >> 20;
-
-    cpu_mhz = config->cpu_total_compute > 0 ? config->cpu_total_compute : cpu_mhz;
-
     return (struct alone_node){
         .known = {.id = node->known.id,
                   .name = node->known.name,
@@ -332,11 +325,8 @@ static struct alone_node node_for_jobs(const struct node *node, const struct con
                   .attributes = &node->known.attributes,
                   .meta = &node->known.meta},
         .region = config->region,
-        .room = {.cpu_mhz = cpu_mhz > 0 ? cpu_mhz : UINT64_MAX,
-                 .cores = core_set_count(&node->cores),
-                 .memory_mb = memory_mb > 0 ? memory_mb : UINT64_MAX,
-                 .disk_mb = facts->disk_bytes > 0 ? disk_mb : UINT64_MAX},
-        .core_mhz = facts->cpu_mhz,
+        .room = node->room,
+        .core_mhz = node->facts.cpu_mhz,
         .cores = node->cores,
         .addresses = node->addresses,
         .addresses_count = node->addresses_count,

@@ -105,10 +105,19 @@ static void print_events(const struct cli *cli, const json_t *node)
     cli_table_print(&table, stdout);
 }
 
-/* What running allocs have asked for, beside what there is. */
+/* What of NAME the node has for allocs. */
+static uint64_t usable(const json_t *node, const char *name)
+{
+    uint64_t all = figure(json_object_get(node, "Resources"), name);
+    uint64_t reserved = figure(json_object_get(node, "Reserved"), name);
+
+    return all > reserved ? all - reserved : 0;
+}
+
+/* What running allocs have asked for, beside what there is for them. */
 static void print_allocated(const struct cli *cli, const json_t *node, const json_t *allocs)
 {
-    const json_t *all = json_object_get(node, "Resources");
+    const char *mhz = cli_value(json_object_get(node, "Attributes"), "cpu.usablecompute");
     struct cli_table table = {0};
     uint64_t cpu = 0, memory = 0, disk = 0;
     json_t *alloc;
@@ -126,11 +135,9 @@ static void print_allocated(const struct cli *cli, const json_t *node, const jso
     }
     cli_heading(cli, "Allocated Resources");
     cli_row(&table, "CPU", "Memory", "Disk");
-    cli_row(&table,
-            cli_format("%llu/%llu MHz", (unsigned long long)cpu,
-                       (unsigned long long)figure(all, "CPU")),
-            cli_format("%s/%s", cli_bytes(memory << 20), cli_bytes(figure(all, "MemoryMB") << 20)),
-            cli_format("%s/%s", cli_bytes(disk << 20), cli_bytes(figure(all, "DiskMB") << 20)));
+    cli_row(&table, cli_format("%llu/%s MHz", (unsigned long long)cpu, mhz[0] != '\0' ? mhz : "?"),
+            cli_format("%s/%s", cli_bytes(memory << 20), cli_bytes(usable(node, "MemoryMB") << 20)),
+            cli_format("%s/%s", cli_bytes(disk << 20), cli_bytes(usable(node, "DiskMB") << 20)));
     cli_table_print(&table, stdout);
 }
 

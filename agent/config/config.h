@@ -102,6 +102,8 @@ struct config {
     uint16_t min_dynamic_port, max_dynamic_port; /* client; default 20000 to 32000 */
     char reserved_ports[PORTS_TEXT_SIZE];        /* client.reserved: "22,8000-8080" */
     char reserved_cores[CORES_TEXT_MAX];         /* the same: "0,2-3", given to no task */
+    uint32_t reserved_cpu_mhz, reserved_memory_mb,
+        reserved_disk_mb; /* the same: cpu, memory, disk */
     struct host_network host_networks[HOST_NETWORKS_MAX];
     size_t host_networks_count;
     struct spec_node_volumes host_volumes; /* client.host_volume; owned */

@@ -114,8 +114,9 @@ static void collect_attributes(struct node *node, const struct config *config)
     add_number(to, "cpu.frequency", facts->cpu_mhz);
     add_number(to, "cpu.numcores", facts->cpu_cores);
     add_number(to, "cpu.reservablecores", core_set_count(&node->cores));
-    add_number(to, "cpu.totalcompute", (uint64_t)facts->cpu_mhz * facts->cpu_cores);
-    add_number(to, "cpu.usablecompute", (uint64_t)facts->cpu_mhz * facts->cpu_cores);
+    add_number(to, "cpu.totalcompute", node->whole.cpu_mhz);
+    if (node->whole.cpu_mhz > 0)
+        add_number(to, "cpu.usablecompute", node->room.cpu_mhz);
     add(to, "kernel.arch", facts->arch);
     add(to, "kernel.name", go_system(facts->kernel_name));
     add(to, "kernel.version", facts->kernel_version);
@@ -224,6 +225,7 @@ int node_init(struct node *node, const struct store *store, const struct say *sa
                               node->facts.cpu_cores; /* of each core, at least its part */
 
     node_find_cores(node, config);
+    node_find_room(node, config);
     code = look_at_volumes(&config->host_volumes, err);
     if (code < 0)
         return code;

@@ -21,6 +21,8 @@ struct node {
     size_t addresses_count;
     struct core_set cores; /* that a task may have for itself */
     size_t cores_count;    /* with those that none may */
+    struct room whole;     /* what it has; 0: nobody knows */
+    struct room room;      /* what of it is for allocs; UINT64_MAX: nobody knows */
 };
 
 /* Takes the identity from STORE (core/identity.h) and reads the host's facts.  NODE is zeroed: most
@@ -37,6 +39,9 @@ int node_find_addresses(struct node *node, const struct config *config, struct e
 
 /* Finds the cores that we may run on, but for those that CONFIG reserves (cores.c). */
 void node_find_cores(struct node *node, const struct config *config);
+
+/* Finds the room of NODE, whose facts and cores are known, by CONFIG (room.c). */
+void node_find_room(struct node *node, const struct config *config);
 
 /* Notes the CNI plugins that are here, with their versions, and those of host volumes. */
 void node_set_plugins(struct node *node, const struct spec_pairs *versions);

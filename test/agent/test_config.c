@@ -143,8 +143,8 @@ static void test_ports_and_networks_that_are_none_are_refused(void **state)
            "a.hcl:3:5:", "reserved_ports: an empty port");
     refuse(fixture, "a.hcl", "client {\n  reserved {\n    reserved_ports = \"90-80\"\n  }\n}\n",
            "a.hcl:3:5:", "ends before it begins");
-    refuse(fixture, "a.hcl", "client {\n  reserved {\n    cpu = 100\n  }\n}\n",
-           "a.hcl:3:5:", "cpu is not available");
+    refuse(fixture, "a.hcl", "client {\n  reserved {\n    cpu = -1\n  }\n}\n",
+           "a.hcl:3:5:", "cpu must be a whole number");
     refuse(fixture, "a.hcl",
            "client {\n  host_network \"x\" {\n    cidr = \"10.0.0.0/33\"\n  }\n}\n",
            "a.hcl:3:5:", "no list of networks");

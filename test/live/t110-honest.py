@@ -135,6 +135,35 @@ def unmet_constraints_wait_and_are_named():
     node.finish()
 
 
+def what_is_reserved_is_no_room_for_allocs():
+    node = Node(config=SMALL[:-2] + '  reserved {\n    cpu = 300\n    memory = 100\n    disk = 8000\n'
+                                    '  }\n}\n')
+    node.start()
+    itself = node.get('/v1/node/' + node.get('/v1/nodes')[0]['ID'])
+    assert [itself['Resources'][name] for name in ('CPU', 'MemoryMB', 'DiskMB')] == [1000, 1000, 10000]
+    assert [itself['Reserved'][name] for name in ('CPU', 'MemoryMB', 'DiskMB')] == [300, 100, 8000]
+    assert itself['NodeResources']['Cpu']['CpuShares'] == 1000, itself
+    reserved = itself['ReservedResources']
+    assert [reserved['Cpu']['CpuShares'], reserved['Memory'], reserved['Disk']] \
+        == [300, {'MemoryMB': 100}, {'DiskMB': 8000}], reserved
+    attributes = itself['Attributes']
+    assert attributes['cpu.totalcompute'] == '1000' and attributes['cpu.usablecompute'] == '700', attributes
+    for name, resources, disk in (('cpu', {'CPU': 701, 'MemoryMB': 10}, 200),
+                                  ('memory', {'CPU': 10, 'MemoryMB': 901}, 200),
+                                  ('disk', {'CPU': 10, 'MemoryMB': 10}, 2001)):
+        job = service(sleeper(Resources=resources), EphemeralDisk={'SizeMB': disk})
+        answer = node.run_job(dict(job, ID=name))
+        failed = node.get('/v1/evaluation/' + answer['EvalID'])['FailedTGAllocs']['g']
+        assert failed['DimensionExhausted'] == {name: 1}, failed
+        node.call('DELETE', '/v1/job/%s?purge=true' % name)
+    node.run_job(service(sleeper(Resources={'CPU': 700, 'MemoryMB': 900}),
+                         EphemeralDisk={'SizeMB': 2000}))
+    wait_for('it to run', lambda: [alloc['ClientStatus'] for alloc in node.allocs('job')] == ['running'])
+    shown = node.cli('node', 'status', '-self').stdout
+    assert '700/700 MHz' in shown and '900 MiB/900 MiB' in shown, shown
+    node.finish()
+
+
 def a_plan_says_what_would_change_and_changes_nothing():
     node = Node(config=SMALL)
     node.start()
@@ -233,6 +262,7 @@ if __name__ == '__main__':
         attributes_have_the_values_that_nomad_gives_them,
         what_is_kept_and_not_acted_on_is_named_where_users_look,
         what_does_not_fit_waits_says_why_and_is_placed_when_there_is_room,
+        what_is_reserved_is_no_room_for_allocs,
         other_datacenters_wait_and_other_regions_and_namespaces_are_refused,
         unmet_constraints_wait_and_are_named,
         a_plan_says_what_would_change_and_changes_nothing,

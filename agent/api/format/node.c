@@ -125,11 +125,6 @@ static json_t *format_last_drain(const json_t *last)
                      json_object_get(last, "Meta"));
 }
 
-static json_int_t cpu_total(const struct host_facts *facts)
-{
-    return (json_int_t)facts->cpu_cores * facts->cpu_mhz;
-}
-
 static json_t *format_network(const char *device, const char *ip)
 {
     json_t *cidr = json_sprintf(strchr(ip, ':') != NULL ? "%s/128" : "%s/32", ip);
@@ -207,16 +202,16 @@ static json_t *format_cores(const struct core_set *set)
 
 static json_t *format_node_resources(const struct api_node_view *view)
 {
-    const struct host_facts *facts = &view->node->facts;
+    const struct room *whole = &view->node->whole;
 
     return json_pack("{s:{s:I, s:I, s:o}, s:{s:I}, s:{s:I}, s:o, s:o, s:i, s:i, s:[]}", "Cpu",
-                     "CpuShares", cpu_total(facts), "TotalCpuCores", (json_int_t)facts->cpu_cores,
-                     "ReservableCpuCores", format_cores(&view->node->cores), "Memory", "MemoryMB",
-                     (json_int_t)(facts->memory_bytes >> 20), "Disk", "DiskMB",
-                     (json_int_t)(facts->disk_free_bytes >> 20), "Networks",
-                     format_networks(view->node), "NodeNetworks", format_node_networks(view),
-                     "MinDynamicPort", view->config->min_dynamic_port, "MaxDynamicPort",
-                     view->config->max_dynamic_port, "Devices");
+                     "CpuShares", (json_int_t)whole->cpu_mhz, "TotalCpuCores",
+                     (json_int_t)view->node->room.cores, "ReservableCpuCores",
+                     format_cores(&view->node->cores), "Memory", "MemoryMB",
+                     (json_int_t)whole->memory_mb, "Disk", "DiskMB", (json_int_t)whole->disk_mb,
+                     "Networks", format_networks(view->node), "NodeNetworks",
+                     format_node_networks(view), "MinDynamicPort", view->config->min_dynamic_port,
+                     "MaxDynamicPort", view->config->max_dynamic_port, "Devices");
 }
 
 static json_t *format_reserved(const struct config *config)
@@ -224,9 +219,11 @@ static json_t *format_reserved(const struct config *config)
     struct core_set reserved = {{0}};
 
     (void)config_cores(config->reserved_cores, &reserved); /* it was checked when it was read */
-    return json_pack("{s:{s:i, s:o}, s:{s:i}, s:{s:i}, s:{s:o}}", "Cpu", "CpuShares", 0,
-                     "ReservedCpuCores", format_cores(&reserved), "Memory", "MemoryMB", 0, "Disk",
-                     "DiskMB", 0, "Networks", "ReservedHostPorts",
+    return json_pack("{s:{s:I, s:o}, s:{s:I}, s:{s:I}, s:{s:o}}", "Cpu", "CpuShares",
+                     (json_int_t)config->reserved_cpu_mhz, "ReservedCpuCores",
+                     format_cores(&reserved), "Memory", "MemoryMB",
+                     (json_int_t)config->reserved_memory_mb, "Disk", "DiskMB",
+                     (json_int_t)config->reserved_disk_mb, "Networks", "ReservedHostPorts",
                      api_text(config->reserved_ports));
 }
 
@@ -313,7 +310,8 @@ static json_t *plugins_or_none(json_t *plugins)
 
 json_t *api_format_node(const struct api_node_view *view)
 {
-    const struct host_facts *facts = &view->node->facts;
+    const struct room *whole = &view->node->whole;
+    const struct config *config = view->config;
     json_t *to = api_format_node_stub(view, true);
 
     (void)json_object_del(to, "Address"); /* was just made; lists have it, the node has not */
@@ -324,14 +322,14 @@ json_t *api_format_node(const struct api_node_view *view)
     api_set(to, "Meta", api_pairs(&view->node->known.meta));
     api_set(to, "Links", json_object());
     api_set(to, "Resources",
-            json_pack("{s:I, s:I, s:I, s:I, s:o}", "CPU", cpu_total(facts), "MemoryMB",
-                      (json_int_t)(facts->memory_bytes >> 20), "DiskMB",
-                      (json_int_t)(facts->disk_free_bytes >> 20), "IOPS", (json_int_t)0, "Networks",
-                      format_networks(view->node)));
+            json_pack("{s:I, s:I, s:I, s:I, s:o}", "CPU", (json_int_t)whole->cpu_mhz, "MemoryMB",
+                      (json_int_t)whole->memory_mb, "DiskMB", (json_int_t)whole->disk_mb, "IOPS",
+                      (json_int_t)0, "Networks", format_networks(view->node)));
     api_set(to, "HostNetworks", format_host_networks(view->config));
     api_set(to, "Reserved",
-            json_pack("{s:i, s:i, s:i, s:i, s:n}", "CPU", 0, "MemoryMB", 0, "DiskMB", 0, "IOPS", 0,
-                      "Networks"));
+            json_pack("{s:I, s:I, s:I, s:i, s:n}", "CPU", (json_int_t)config->reserved_cpu_mhz,
+                      "MemoryMB", (json_int_t)config->reserved_memory_mb, "DiskMB",
+                      (json_int_t)config->reserved_disk_mb, "IOPS", 0, "Networks"));
     api_set(to, "DrainStrategy", format_drain(json_object_get(view->standing, "Drain")));
     api_set(to, "StatusUpdatedAt", json_integer((json_int_t)(view->since_unix_ns / 1000000000)));
     api_set(to, "Events", format_node_events(view));
@@ -365,7 +363,7 @@ json_t *api_format_host_stats(const struct host_stats *stats, const struct host_
     double disk = usable > 0 ? 100.0 * (double)stats->disk_used / (double)usable : 0;
     double inodes =
         stats->inodes > 0 ? 100.0 * (double)stats->inodes_used / (double)stats->inodes : 0;
-    double ticks = stats->cpu.total / 100 * (double)cpu_total(facts);
+    double ticks = stats->cpu.total / 100 * (double)facts->cpu_cores * facts->cpu_mhz;
     json_t *to = json_object();
 
     api_set(to, "Memory",
