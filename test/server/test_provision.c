@@ -729,6 +729,121 @@ static void test_snapshot_is_made_of_what_the_plugin_calls_the_volume(void **sta
     assert_string_equal(heard.text, "plugin does not support listing snapshots");
 }
 
+/* --- a plugin that never answers --- */
+
+static void put_larger(struct storage *storage, struct heard *heard)
+{
+    json_t *json = to_create();
+
+    check(json_object_set_new(json, "RequestedCapacityMin", json_integer(8192)) == 0);
+    storage_create_volume(storage, "default", json, hear, heard);
+    json_decref(json);
+}
+
+static void put_same(struct storage *storage, struct heard *heard)
+{
+    json_t *json = to_create();
+
+    storage_register_volume(storage, "default", json, hear, heard);
+    json_decref(json);
+}
+
+static void detach(struct storage *storage, struct heard *heard)
+{
+    storage_detach_volume(storage, "default", "data", hear, heard);
+}
+
+static void create_snapshot(struct storage *storage, struct heard *heard)
+{
+    json_t *json = json_pack("{s:s, s:s}", "SourceVolumeID", "data", "Name", "s1");
+
+    storage_create_snapshot(storage, "default", json, hear, heard);
+    json_decref(json);
+}
+
+static void delete_snapshot(struct storage *storage, struct heard *heard)
+{
+    storage_delete_snapshot(storage, "hp", "snap-1", NULL, hear, heard);
+}
+
+static void list_volumes(struct storage *storage, struct heard *heard)
+{
+    const struct storage_page page = {.plugin = "hp", .token = ""};
+
+    storage_list_external(storage, &page, hear, heard);
+}
+
+static void list_snapshots(struct storage *storage, struct heard *heard)
+{
+    const struct storage_page page = {.plugin = "hp", .snapshots = true, .token = ""};
+
+    storage_list_external(storage, &page, hear, heard);
+}
+
+/* The limit of the call runs out: who asked is told, the volume is as it was, and whoever waited
+ * for his turn at it has it. */
+static void test_call_whose_limit_runs_out_is_told_and_holds_nothing(void **state)
+{
+    static const struct {
+        enum csi_call call;
+        void (*ask)(struct storage *storage, struct heard *heard);
+        bool of_volume; /* one after the other */
+        size_t again;   /* how often the plugin is asked again by itself, when it works */
+    } rows[] = {
+        {CSI_VALIDATE, put_same, true, 0},
+        {CSI_CONTROLLER_EXPAND, put_larger, true, 1},
+        {CSI_CONTROLLER_UNPUBLISH, detach, true, 0},
+        {CSI_CREATE_SNAPSHOT, create_snapshot, true, 0},
+        {CSI_DELETE_SNAPSHOT, delete_snapshot, false, 0},
+        {CSI_LIST_VOLUMES, list_volumes, false, 0},
+        {CSI_LIST_SNAPSHOTS, list_snapshots, false, 0},
+    };
+    struct small_life *small = *state;
+    struct heard heard, next;
+
+    small->identity.controller_capabilities |=
+        CSI_CONTROLLER_LISTS | CSI_CONTROLLER_LISTS_SNAPSHOTS;
+    small_again(small); /* and the plugin says who it is */
+    create(small, &heard);
+    struct storage *storage = alone_storage(small->alone);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        controller.holds = true;
+        heard = next = (struct heard){0};
+        rows[i].ask(storage, &heard);
+        small_settle(small);
+        struct asked *first = last_call();
+        assert_int_equal(first->call, rows[i].call);
+        detach(storage, &next);
+        small_settle(small);
+        assert_int_equal(heard.count, 0);
+        assert_true(last_call() == first || !rows[i].of_volume);
+
+        controller.status = 4; /* DEADLINE_EXCEEDED, and not by the plugin */
+        controller.unanswered = true;
+        answer_one(first);
+        small_settle(small);
+        assert_int_equal(heard.count, 1);
+        assert_true(heard.code < 0);
+        assert_non_null(strstr(heard.text, "plugin hp: it does not work: status 4"));
+        assert_int_equal(last_call()->call, CSI_CONTROLLER_UNPUBLISH);
+        controller.status = 0;
+        controller.unanswered = controller.holds = false;
+        answer_one(last_call());
+        small_settle(small);
+        assert_int_equal(next.count, 1);
+        assert_int_equal(next.code, 0);
+        assert_int_equal(data(small)->state, REGISTRATION_READY);
+        size_t before = controller.count;
+        pass_time(small);
+        assert_int_equal(controller.count - before, rows[i].again);
+        assert_string_equal(data(small)->last_fail, "");
+        rows[i].ask(storage, &heard);
+        small_settle(small);
+        assert_int_equal(heard.count, 2);
+        assert_int_equal(heard.code, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -756,6 +871,7 @@ int main(void)
         CONTROLLER_TEST(test_what_is_fixed_cannot_be_changed),
         CONTROLLER_TEST(test_what_the_plugin_does_not_confirm_is_not_registered),
         CONTROLLER_TEST(test_snapshot_is_made_of_what_the_plugin_calls_the_volume),
+        CONTROLLER_TEST(test_call_whose_limit_runs_out_is_told_and_holds_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
