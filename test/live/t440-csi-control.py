@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Volumes of a storage plugin with a controller, as callers ask for them: made, deleted, expanded,
 copied; with the daemon and the plugin killed between a call and its answer."""
+import http.client
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from lib import PATIENCE, Node, Refused, raw_exec, service, tap, wait_for  # noqa: E402
@@ -241,6 +243,95 @@ def plugin_that_dies_with_the_call_is_asked_again():
     storage.finish()
 
 
+class Asked(threading.Thread):
+    """A caller, and what becomes of him: `failure` is None if he has his answer."""
+
+    def __init__(self, ask):
+        super().__init__(daemon=True)
+        self.ask, self.failure = ask, None
+        self.start()
+
+    def run(self):
+        try:
+            self.ask()
+        except (OSError, http.client.HTTPException, Refused) as failure:
+            self.failure = failure
+
+    def end(self):
+        self.join(timeout=20 * PATIENCE)
+        assert not self.is_alive(), 'he still waits'
+        return self.failure
+
+
+def asks(storage):
+    """What callers ask that a controller is called for, in this order: the method, how it is asked, and
+    what is seen to be so when it has been done, and when it has not."""
+    node = storage.node
+
+    def put(path, size):
+        node.put('/v1/volume/csi/' + path, {'Volumes': [{
+            'ID': 'disk', 'Name': 'disk', 'ExternalID': 'disk', 'PluginID': 'test',
+            'RequestedCapacityMin': size << 20, 'RequestedCapabilities': [
+                {'AccessMode': 'single-node-writer', 'AttachmentMode': 'file-system'}]}]})
+
+    def listed(path, kind, name):
+        return [entry[name] for entry in node.get(path + '?plugin_id=test')[kind]]
+
+    def snapshots():
+        return listed('/v1/volumes/snapshot', 'Snapshots', 'ID')
+
+    def detach():
+        node.call('DELETE', '/v1/volume/csi/disk/detach?node=' + node.get('/v1/nodes')[0]['ID'])
+
+    return (('ValidateVolumeCapabilities', lambda: put('disk', 0), lambda: storage.state('disk'),
+             'ready'),
+            ('ControllerExpandVolume', lambda: put('disk/create', 3),
+             lambda: storage.get('disk')['Capacity'], 3 << 20),
+            ('CreateSnapshot', lambda: node.put('/v1/volumes/snapshot', {'Snapshots': [
+                {'SourceVolumeID': 'disk', 'Name': 's'}]}), snapshots, ['s']),
+            ('ListSnapshots', snapshots, snapshots, ['s']),
+            ('ListVolumes', lambda: node.get('/v1/volumes/external?plugin_id=test'),
+             lambda: listed('/v1/volumes/external', 'Volumes', 'ExternalID'), ['disk']),
+            ('DeleteSnapshot', lambda: node.call(
+                'DELETE', '/v1/volumes/snapshot?plugin_id=test&snapshot_id=s'), snapshots, []),
+            ('ControllerUnpublishVolume', detach, lambda: storage.state('disk'), 'ready'))
+
+
+def each_call_is_survived_by_a_daemon_that_hears_no_answer():
+    storage = Storage()
+    os.mkdir(storage.path('disk'))
+    for method, ask, seen, wanted in asks(storage):
+        begun = storage.calls(method)
+        storage.next(method, 'did hang')
+        asked = Asked(ask)
+        wait_for(method, lambda: storage.calls(method) > begun)
+        storage.again()
+        assert asked.end() is not None, method
+        storage.await_plugin()
+        if method == 'ControllerExpandVolume':  # which the daemon has promised to go on with
+            wait_for('the larger volume', lambda: seen() == wanted)
+        ask()
+        assert seen() == wanted, (method, seen())
+        assert storage.state('disk') == 'ready' and not storage.get('disk')['CairnFailure'], method
+    storage.node.cli('volume', 'delete', 'disk')
+    storage.finish()
+
+
+def each_call_is_told_of_when_the_plugin_dies_with_it():
+    storage = Storage()
+    os.mkdir(storage.path('disk'))
+    for method, ask, seen, wanted in asks(storage):
+        storage.next(method, 'did die')
+        told = Asked(ask).end()
+        assert method + ': it closed the connection in the middle' in str(told), (method, told)
+        storage.await_plugin()
+        ask()
+        assert seen() == wanted, (method, seen())
+        assert storage.state('disk') == 'ready' and not storage.get('disk')['CairnFailure'], method
+    storage.node.cli('volume', 'delete', 'disk')
+    storage.finish()
+
+
 def job(name, volume='disk'):
     group = service(raw_exec('t', 'echo %s >> /srv/who; exec sleep 1000' % name, Driver='exec',
                              VolumeMounts=[{'Volume': 'v', 'Destination': '/srv'}]))
@@ -354,6 +445,8 @@ sys.exit(tap([
     nothing_tells_a_secret,
     daemon_that_dies_before_the_answer_asks_again,
     plugin_that_dies_with_the_call_is_asked_again,
+    each_call_is_survived_by_a_daemon_that_hears_no_answer,
+    each_call_is_told_of_when_the_plugin_dies_with_it,
     a_claim_attaches_and_its_end_detaches_over_crashes_of_both,
     what_is_mounted_grows_with_its_storage,
     refusals_are_told_and_change_nothing,
