@@ -370,6 +370,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
         .rebooted = parts->node.identity.rebooted,
     };
 
+    parts->tally = tally_new();
     daemon->world = world_begin(parts, seed);
     struct alone_config alone = {
         .life = parts->life,
@@ -485,6 +486,7 @@ static void close_parts(struct daemon *daemon)
     daemon->world = NULL;
     node_free(&parts->node);
     health_free(&parts->health);
+    tally_free(parts->tally);
     journal_close(parts->journal);
     home_close(&daemon->home);
 }

@@ -12,6 +12,7 @@
 #include "agent/node/node.h"
 #include "agent/parser.h"
 #include "agent/specs.h"
+#include "agent/tally.h"
 #include "core/life.h"
 #include "csi/plugins.h"
 #include "drivers/drivers.h"
@@ -46,6 +47,7 @@ struct parts {
     struct crash crash;
     struct node node;
     struct health health; /* of its drivers */
+    struct tally *tally;  /* for those who watch */
 };
 
 #endif

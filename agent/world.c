@@ -43,6 +43,13 @@ static void line(void *ctx, enum say_level level, const char *room, const char *
 
 const struct say world_say = {line, NULL};
 
+static void note_task(const struct parts *parts, const struct journal_event *event)
+{
+    const struct machine *record = core_find(parts->core, &event->id);
+
+    tally_note(parts->tally, event, record != NULL ? task_of(record) : NULL);
+}
+
 static void trace(void *ctx, const struct journal_event *event)
 {
     const struct world_loop *world = ctx;
@@ -52,6 +59,8 @@ static void trace(void *ctx, const struct journal_event *event)
         specs_drop(world->parts->specs, event->id.text);
     else if (event->id.kind == MACHINE_ALLOC && event->event.kind == AE_UPDATE)
         specs_renew(world->parts->specs, event->id.text);
+    if (world->parts->config->publishes_allocs && event->id.kind == MACHINE_TASK)
+        note_task(world->parts, event);
     if (!log_wants(LOG_DEBUG))
         return;
     core_describe(event, text, sizeof(text));

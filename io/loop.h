@@ -29,8 +29,10 @@ void loop_free(struct loop *loop);
 void loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 
-/* Milliseconds of CLOCK_BOOTTIME, and nanoseconds of the wall clock, read now. */
+/* Milliseconds of CLOCK_BOOTTIME, microseconds of it, and nanoseconds of the wall clock, read
+ * now. */
 uint64_t loop_now_ms(void);
+uint64_t loop_now_us(void);
 int64_t loop_now_unix_ns(void);
 
 /* The loop's own implementation handle (a struct ev_loop *), for libraries with a libev plug-in. */

@@ -13,6 +13,7 @@ struct perform_call *perform_call_new(struct parts *parts, const struct effect *
     call->id = effect->id;
     call->generation = effect->generation;
     call->reply = effect->reply;
+    call->begun_us = loop_now_us();
     call->effect = effect->kind;
     call->lane = effect->lane;
     call->next = parts->calls;

@@ -9,8 +9,9 @@ struct perform_call {
     struct perform_call *next, **link; /* all of them, PARTS->calls */
     struct machine_id id;
     uint32_t generation;
-    uint64_t reply;
+    uint64_t reply, begun_us;
     uint8_t effect, lane;
+    uint8_t phase;  /* of a hook */
     bool untouched; /* nothing was there under the key when we began to look */
 };
 

@@ -21,6 +21,20 @@
 
 /* --- hooks --- */
 
+/* Those that others count, too: before the tasks of an alloc, and before a start of a task. */
+static void count_hook(const struct perform_call *call, const struct hook_outcome *outcome)
+{
+    struct parts *parts = call->parts;
+    bool task = call->id.kind == MACHINE_TASK;
+    struct machine_id owner = task ? machine_id_owner(&call->id) : call->id;
+    const struct alloc *alloc = core_alloc(parts->core, owner.text);
+
+    if (alloc != NULL && outcome->hook != HOOK_NONE &&
+        call->phase == (task ? PHASE_PRESTART : PHASE_PRERUN))
+        tally_note_hook(parts->tally, alloc->assign.namespace, task, outcome->hook,
+                        (double)(loop_now_us() - call->begun_us) / 1000, outcome->code != 0);
+}
+
 static void hook_answered(void *ctx, const struct hook_outcome *outcome)
 {
     struct perform_call *call = ctx;
@@ -38,8 +52,18 @@ static void hook_answered(void *ctx, const struct hook_outcome *outcome)
                  call->id.text,
                  task ? task_hook_name(outcome->hook) : alloc_hook_name(outcome->hook),
                  outcome->text);
+    count_hook(call, outcome);
     core_done(call->parts->core, &call->id, LANE_HOOK, event, outcome);
     perform_call_free(call);
+}
+
+static struct perform_call *hook_call(struct parts *parts, const struct effect *effect)
+{
+    struct perform_call *call = perform_call_new(parts, effect);
+    bool task = effect->id.kind == MACHINE_TASK;
+
+    call->phase = task ? task_of(effect->record)->phase : alloc_of(effect->record)->phase;
+    return call;
 }
 
 static void hook_refused(struct parts *parts, const struct effect *effect, uint8_t hook,
@@ -49,7 +73,7 @@ static void hook_refused(struct parts *parts, const struct effect *effect, uint8
         .hook = hook, .code = err->code, .recoverable = err->recoverable};
 
     (void)text_copy(outcome.text, sizeof(outcome.text), err->text); /* cut if too long */
-    hook_answered(perform_call_new(parts, effect), &outcome);
+    hook_answered(hook_call(parts, effect), &outcome);
 }
 
 static const struct task_spec *task_spec_of(struct parts *parts, const struct machine_id *id,
@@ -88,7 +112,7 @@ static void alloc_hook(struct parts *parts, const struct effect *effect)
     };
 
     core_disk_owners(parts->core, alloc, disk_from);
-    hook_run(parts->hooks, &run, hook_answered, perform_call_new(parts, effect));
+    hook_run(parts->hooks, &run, hook_answered, hook_call(parts, effect));
 }
 
 /* Of what cannot be looked at nobody knows that it is lost. */
@@ -144,7 +168,7 @@ static void task_hook(struct parts *parts, const struct effect *effect)
         .results = task->results,
         .results_bytes = task->results_bytes,
     };
-    hook_run(parts->hooks, &run, hook_answered, perform_call_new(parts, effect));
+    hook_run(parts->hooks, &run, hook_answered, hook_call(parts, effect));
 }
 
 static void task_hook_abort(struct parts *parts, const struct effect *effect)

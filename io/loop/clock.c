@@ -18,6 +18,11 @@ uint64_t loop_now_ms(void)
     return clock_ns(CLOCK_BOOTTIME) / 1000000u;
 }
 
+uint64_t loop_now_us(void)
+{
+    return clock_ns(CLOCK_BOOTTIME) / 1000u;
+}
+
 int64_t loop_now_unix_ns(void)
 {
     return (int64_t)clock_ns(CLOCK_REALTIME);

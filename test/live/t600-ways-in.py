@@ -4,6 +4,7 @@ import base64
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import struct
@@ -469,10 +470,9 @@ def every_gauge_of_nomads_client_has_its_name_here():
 CALLS = 'how long its own calls take, of which there are none'
 THINGS_COUNTED = {
     'allocs.complete': '', 'allocs.failed': '', 'allocs.restart': '', 'allocs.cpu.total_ticks_count': '',
-    'host.cpu.total_ticks_count': '',
-    'allocs.running': 'a start is one of those that are counted as restarts, or the first',
-    'allocs.oom_killed': 'a task tells of its last ten ends only; the journal and the events have all',
-    'alloc_hook.*': 'how long hooks take is in the journal, of each', 'task_hook.*': 'likewise',
+    'host.cpu.total_ticks_count': '', 'allocs.running': '', 'allocs.oom_killed': '',
+    'alloc_hook.prerun.success': '', 'task_hook.prestart.success': '', 'task_hook.prestart.failed': '',
+    'alloc_hook.prerun.failed': 'none fails here',
     'vault.*': 'tokens of Vault are not there', 'rpc.*': CALLS, 'streaming_rpc.*': CALLS, 'acl.*': CALLS,
     'agent.*': CALLS, 'allocations.*': CALLS, 'client_stats.*': CALLS, 'csi_controller.*': CALLS,
     'csi_node.*': CALLS, 'file_system.*': CALLS, 'host_volume.*': CALLS, 'node_meta.*': CALLS,
@@ -482,12 +482,15 @@ THINGS_COUNTED = {
 def what_nomads_client_counts_has_its_name_here():
     node = Node(config='telemetry {\n  publish_allocation_metrics = true\n  prometheus_metrics = true\n}\n')
     node.start()
-    groups = [('t', 1, '[ -e local/again ] && exec sleep 1000; : > local/again; exit 1'),
-              ('done', 0, 'exit 0'), ('wrong', 0, 'exit 1')]
+    groups = [('t', 1, '[ -e local/again ] && exec sleep 1000; : > local/again; exit 1', {}),
+              ('done', 0, 'exit 0', {}), ('wrong', 0, 'exit 1', {}),
+              ('large', 0, 'exec tail /dev/zero',
+               {'Driver': 'exec', 'Resources': {'CPU': 50, 'MemoryMB': 16}}),
+              ('unfit', 0, 'exit 0', {'Artifacts': [{'GetterSource': 'file:///nothing/is/here'}]})]
     node.run_job({'ID': 'job', 'Type': 'batch', 'TaskGroups': [
-        {'Name': name, 'Tasks': [task(name, script)], 'ReschedulePolicy': {'Attempts': 0},
+        {'Name': name, 'Tasks': [task(name, script, **more)], 'ReschedulePolicy': {'Attempts': 0},
          'RestartPolicy': {'Attempts': attempts, 'Mode': 'fail', 'Interval': 10 ** 12, 'Delay': 10 ** 7}}
-        for name, attempts, script in groups]})
+        for name, attempts, script, more in groups]})
     expected = {'nomad.client.' + name for name, reason in THINGS_COUNTED.items() if not reason}
 
     def shown():
@@ -497,9 +500,20 @@ def what_nomads_client_counts_has_its_name_here():
         return counted
     found = wait_for('all of them', lambda: (lambda all_: expected <= set(all_) and all_)(shown()))
     assert set(found) == expected, set(found) ^ expected
-    for name, task_name in (('restart', 't'), ('complete', 'done'), ('failed', 'wrong')):
-        assert [(labels['task'], count) for labels, count in found['nomad.client.allocs.' + name]] == \
-            [(task_name, 1)], found
+    for name, tasks in (('restart', {'t': 1}), ('complete', {'done': 1}), ('oom_killed', {'large': 1}),
+                        ('failed', {'wrong': 1, 'large': 1, 'unfit': 1}),
+                        ('running', {'t': 2, 'done': 1, 'wrong': 1, 'large': 1})):
+        wait_for('what has become of each', lambda: {
+            labels['task']: count for labels, count in shown()['nomad.client.allocs.' + name]} == tasks)
+    for name, hook, count in (('alloc_hook.prerun.success', 'alloc_dir', 5),
+                              ('task_hook.prestart.success', 'task_dir', 6),
+                              ('task_hook.prestart.failed', 'artifacts', 1)):
+        assert [(labels['namespace'], count) for labels, count in found['nomad.client.' + name]
+                if labels['hook_name'] == hook] == [('default', count)], found
+    samples = {(sample['Name'], sample['Labels']['hook_name']): sample
+               for sample in node.get('/v1/metrics')['Samples']}
+    took = samples['nomad.client.task_hook.prestart.elapsed', 'task_dir']
+    assert took['Count'] == 6 and 0 < took['Min'] <= took['Mean'] <= took['Max'] <= took['Sum'], took
     ticks = {labels['task']: count for labels, count in found['nomad.client.allocs.cpu.total_ticks_count']}
     assert set(ticks) == {'t'}, ticks
     before = sum(count for _, count in found['nomad.client.host.cpu.total_ticks_count'])
@@ -507,6 +521,9 @@ def what_nomads_client_counts_has_its_name_here():
         count for _, count in shown()['nomad.client.host.cpu.total_ticks_count']) > before)
     text = node.cli('operator', 'metrics', '-format', 'prometheus').stdout
     assert '# TYPE nomad_client_allocs_restart counter\nnomad_client_allocs_restart{alloc_id="' in text, text
+    assert '# TYPE nomad_client_task_hook_prestart_elapsed summary\n' in text, text
+    assert re.search(r'^nomad_client_task_hook_prestart_elapsed_count\{.*hook_name="task_dir"\} 6$', text,
+                     re.M), text
     node.finish()
 
 
