@@ -159,4 +159,20 @@ static inline bool format_take(uint8_t *bits, uint64_t number)
     return !was_set;
 }
 
+/* Sets COUNT bits from FIRST on; false if one of them was set already. */
+static inline bool format_take_run(uint64_t *words, uint64_t first, uint64_t count)
+{
+    bool was_set = false;
+
+    while (count > 0) {
+        uint64_t bit = first % 64, here = count < 64 - bit ? count : 64 - bit;
+        uint64_t mask = UINT64_MAX >> (64 - here) << bit;
+        was_set = was_set || (words[first / 64] & mask) != 0;
+        words[first / 64] |= mask;
+        first += here;
+        count -= here;
+    }
+    return !was_set;
+}
+
 #endif

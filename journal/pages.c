@@ -167,19 +167,18 @@ static const struct node *node_at(const struct look *look, const struct page *pa
 static int check_places(struct look *look, const struct page *page, unsigned count, bool is_leaf)
 {
     uint64_t node_bytes_max = ((look->page_bytes - HEAD_BYTES) / 2 & ~1u) - sizeof(uint16_t);
-    uint8_t taken[PAGE_BYTES_MAX / 2 / 8] = {0};
+    uint64_t taken[PAGE_BYTES_MAX / 2 / 64]; /* bit per two bytes */
     uint64_t used = 0;
 
+    memset(taken, 0, look->page_bytes / 16);
     for (unsigned i = 0; i < count; i++) {
         const struct node *node = node_at(look, page, i);
         uint64_t bytes = node == NULL ? 0 : format_bytes(node, is_leaf);
         uint64_t place = node == NULL ? 0 : (uint64_t)((const char *)node - (const char *)page);
         if (node == NULL || bytes > node_bytes_max || place + bytes > look->page_bytes)
             return DAMAGED(look, "an entry of page %" PRIu64 " leaves it", page->number);
-        for (uint64_t at = place; at < place + bytes; at += 2) {
-            if (!format_take(taken, at / 2))
-                return DAMAGED(look, "entries of page %" PRIu64 " overlap", page->number);
-        }
+        if (!format_take_run(taken, place / 2, bytes / 2))
+            return DAMAGED(look, "entries of page %" PRIu64 " overlap", page->number);
         used += bytes;
     }
     if (used != look->page_bytes - (uint64_t)page->upper)

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "journal/format.h"
 #include "journal/pages.h"
 #include "journal/store.h"
 #include "test/journal/reading.h"
@@ -477,6 +478,77 @@ static void test_check_names_the_page(void **state)
     free(bytes);
 }
 
+/* What pages_check() says of BYTES. */
+static void check_bytes(const unsigned char *bytes, size_t length, struct err *ret_err)
+{
+    char path[PATH_MAX];
+
+    ret_err->text[0] = '\0';
+    file_write(in_scratch(path, "file"), bytes, length);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    (void)pages_check(fd, 0, ret_err);
+    close(fd);
+}
+
+/* The first page of KIND that is used and has two entries or more. */
+static struct page *page_with_entries(unsigned char *bytes, size_t length, uint16_t kind)
+{
+    unsigned count;
+
+    for (size_t i = HEADS; i < length / PAGE; i++) {
+        struct page *page = (void *)(bytes + i * PAGE);
+        if (page->flags == kind && format_counts(page, PAGE, &count) && count >= 2)
+            return page;
+    }
+    fail_msg("no page of the kind %u", kind);
+    return NULL;
+}
+
+/* A page whose second entry is its first one once more. */
+static void test_entries_that_overlap_are_found(void **state)
+{
+    static const uint16_t kinds[] = {PAGE_LEAF, PAGE_BRANCH};
+    size_t length;
+    unsigned char *bytes = make_rich(&length);
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        struct page *page = page_with_entries(bytes, length, kinds[i]);
+        uint16_t *places = (uint16_t *)(void *)(page + 1), was = places[1];
+        places[1] = places[0];
+        check_bytes(bytes, length, &err);
+        assert_non_null(strstr(err.text, "overlap"));
+        places[1] = was;
+        check_bytes(bytes, length, &err);
+        assert_string_equal(err.text, "");
+    }
+    free(bytes);
+}
+
+/* Runs of bits are taken as their bits are, each by itself. */
+static void test_runs_are_taken_as_their_bits(void **state)
+{
+    enum { BITS = 64 * 8, TRIES = 20000 };
+    struct rng rng = rng_init(1);
+
+    (void)state;
+    for (int i = 0; i < TRIES; i++) {
+        uint64_t words[BITS / 64] = {0};
+        uint8_t bits[BITS / 8] = {0};
+        for (int run = 0; run < 6; run++) {
+            uint64_t first = rng_below(&rng, BITS), count = rng_below(&rng, BITS - first + 1);
+            if (rng_chance(&rng, 1, 2))
+                count %= 9;
+            bool is_free = true;
+            for (uint64_t bit = first; bit < first + count; bit++)
+                is_free = format_take(bits, bit) && is_free;
+            assert_int_equal(format_take_run(words, first, count), is_free);
+            assert_memory_equal(words, bits, sizeof(bits));
+        }
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 
 int main(int argc, char **argv)
@@ -490,6 +562,8 @@ int main(int argc, char **argv)
         TEST(test_pages_of_garbage_are_survived),
         TEST(test_what_passes_can_be_written_on),
         TEST(test_check_names_the_page),
+        TEST(test_entries_that_overlap_are_found),
+        TEST(test_runs_are_taken_as_their_bits),
         TEST(test_sound_journal_passes),
     };
 
