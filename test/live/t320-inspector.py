@@ -5,6 +5,7 @@ The browser is Debian's chromium, headless; where it is not installed those test
 """
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -102,6 +103,35 @@ def stopped_and_copied_journals_say_the_same():
 
 
 # --- the browser ---
+
+def kept(node):
+    """The oldest and the newest event of its history, which leads to every record."""
+    found = re.match(r'ok: (\d+) events, (\d+) to (\d+), ', journal(node, 'verify'))
+    count, first, last = (int(number) for number in found.groups())
+    assert count == last - first + 1, found.group(0)
+    return first, last
+
+
+def history_is_as_short_as_was_asked_for_and_leads_to_every_record():
+    """Also after a crash, and when more of it is wanted again nothing that is gone is missed."""
+    node = Node(config='client {\n  journal_max_events = 100\n}\n')
+    node.start()
+    job = dict(JOB, TaskGroups=[dict(JOB['TaskGroups'][0], Tasks=[raw_exec('web', 'exit 3'), raw_exec(
+        'frail', 'exec sleep 1000')], RestartPolicy=restart_policy(1000, 1))])
+    node.run_job(job)
+    wait_for('events enough', lambda: lines(journal(node, 'log', '-json', '-n', '1'))[0]['sequence'] > 300)
+    node.kill()
+    first, last = kept(node)
+    assert 0 <= last - first < 100, (first, last)
+    with open(node.config, 'w') as out:
+        out.write('client {\n  journal_max_events = 1000\n}\n')
+    node.start()
+    wait_for('twice as many', lambda: lines(journal(node, 'log', '-json', '-n', '1'))[0]['sequence'] > last + 100)
+    node.kill()
+    assert kept(node)[0] == first
+    node.start()
+    node.finish()
+
 
 def browse(page, fragment='', script=''):
     """The page's DOM after SCRIPT has run in it."""
@@ -207,6 +237,7 @@ if __name__ == '__main__':
         follow_prints_what_happens_as_it_happens,
         restore_foretells_what_the_restart_then_does,
         stopped_and_copied_journals_say_the_same,
+        history_is_as_short_as_was_asked_for_and_leads_to_every_record,
         page_draws_lanes_restarts_and_crashes,
         page_searches_zooms_and_tells_details,
         end,
