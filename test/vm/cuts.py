@@ -1,6 +1,7 @@
 """Power cuts: the scenario of scenario.py on a machine whose power goes at random moments, with a
 disk that then forgets what was not flushed, and an audit after each boot.  And the same without the
 boots: the disk just before and just after each flush of one run, looked at from outside."""
+import concurrent.futures
 import glob
 import os
 import random
@@ -13,12 +14,16 @@ import time
 
 import machine
 from disk import pieces
-from power import FILE_SYSTEMS, HISTORY, Bench, Wrong
+from power import BOOT_S, FILE_SYSTEMS, HISTORY, Bench, Wrong
+from scenario import commits
 
 CUTS_ON, MOMENTS_ON = tuple(FILE_SYSTEMS), ('ext4', 'ext4-data')  # which can be read from outside
 FIRST_STEP = 1000  # jobs of one boot never meet the next one's
 DISKS_KEPT, BLOCK = 4, 1 << 16
 DAMAGES = 0.15  # of all boots: to the journal, just before it is opened
+ANSWER_S = 5  # is long for one
+WORLDS, SEEDS = 3, 20  # in how many moments crashes are tried at each point, and worlds begin
+AHEAD = 8  # copies of a disk that nobody has looked at yet
 HISTORY_SHORT = 100  # events: each commit forgets as many as it makes
 
 
@@ -179,19 +184,24 @@ def last_words(console, image, lines=40):
                    for name, text in texts.items())
 
 
+def put_disk(path, content):
+    """Into the file PATH, which takes no room for what was never written."""
+    with open(path, 'wb') as out:
+        for at in range(0, len(content), BLOCK):
+            block = content[at:at + BLOCK]
+            if any(block):
+                out.seek(at)
+                out.write(block)
+        out.truncate(len(content))
+
+
 def keep(seen):
     """The disk as the machine saw it, in a file, of which the newest few are kept; its name."""
     kept = sorted(glob.glob(os.path.join(machine.PLACE, 'wrong-*.img')), key=os.path.getmtime)
     for path in kept[:1 - DISKS_KEPT]:
         os.unlink(path)
     path = os.path.join(machine.PLACE, 'wrong-%d.img' % time.time_ns())
-    with open(path, 'wb') as out:
-        for at in range(0, len(seen), BLOCK):
-            block = seen[at:at + BLOCK]
-            if any(block):
-                out.seek(at)
-                out.write(block)
-        out.truncate(len(seen))
+    put_disk(path, seen)
     return path
 
 
@@ -234,19 +244,17 @@ def cuts(count, seed, kinds):
 
 # --- every moment of one run ---
 
-def copied(image, place):
-    """The journal's file on a copy of IMAGE, after the file system has looked through its own log; None
-    if there is none yet."""
-    copy, out = os.path.join(place, 'copy.img'), os.path.join(place, 'journal')
-    subprocess.run(['cp', '--sparse=always', image, copy], check=True)
-    looked = subprocess.run(['e2fsck', '-fy', copy], stdout=subprocess.PIPE,
+def journal_of(image, place):
+    """The journal's file on IMAGE, after the file system has looked through its own log; None if there
+    is none yet."""
+    out = os.path.join(place, 'journal')
+    looked = subprocess.run(['e2fsck', '-fy', image], stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True)
     if looked.returncode not in (0, 1):
         raise Wrong('the file system is damaged:\n' + looked.stdout)
-    shutil.rmtree(out, ignore_errors=True)
     os.mkdir(out)
     data = os.path.join(out, 'data.mdb')
-    subprocess.run(['debugfs', '-R', 'dump /node/client/journal/data.mdb ' + data, copy],
+    subprocess.run(['debugfs', '-R', 'dump /node/client/journal/data.mdb ' + data, image],
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
     return out if os.path.exists(data) and os.path.getsize(data) > 0 else None
 
@@ -259,9 +267,9 @@ def cairn(*arguments):
     return done.stdout
 
 
-def check_moment(journal, acked, seeds):
-    """What was acknowledged before this moment is in JOURNAL, which leads to its own records, and from
-    which worlds go on whatever crashes."""
+def check_moment(journal, acked, crashes):
+    """What was acknowledged before this moment is in JOURNAL, which leads to its own records, and with
+    which a node comes back from a boot; CRASHES: and from any of them, at each point."""
     if not acked:
         return  # there may be no journal yet, or half of one
     if journal is None:
@@ -275,13 +283,27 @@ def check_moment(journal, acked, seeds):
             raise Wrong('job %s was acknowledged and is not there' % name)
         if what == 'stop' and states.get(name) in ('PENDING', 'RUNNING'):
             raise Wrong('the stop of %s was acknowledged, and it is %s' % (name, states[name]))
-    if seeds:
-        cairn('sim', '-from', journal, '-seeds', str(seeds), '-base', '1')
+    cairn('sim', '-from', journal, '-away', 'reboot')
+    if crashes:
+        cairn('sim', '-from', journal, '-seeds', str(SEEDS), '-base', '1')
+
+
+def look(place, acked, crashes):
+    """At the copy of a disk in PLACE, which is gone then; how many commits its journal has had."""
+    try:
+        journal = journal_of(os.path.join(place, 'disk.img'), place)
+        check_moment(journal, acked, crashes)
+        if journal is None:
+            return 0
+        with open(os.path.join(journal, 'data.mdb'), 'rb') as file:
+            return max(commits(file))
+    finally:
+        shutil.rmtree(place)
 
 
 def record(acks, bench):
     """Runs the scenario until ACKS answers have come: (moment among the disk's notes, what, job)."""
-    guest, heard = bench.power_on(0), []
+    guest, heard = bench.power_on(0, limit_s=BOOT_S + acks * ANSWER_S), []
     try:
         for said, value in guest.lines():
             if said == 'ended':
@@ -307,40 +329,73 @@ def write(out, writes):
     out.flush()
 
 
+def disks(begun, notes, chosen, whole, chance, place):
+    """The disk before and behind each flush of CHOSEN, which are moments of NOTES, one after the other:
+    (moment, "before" or "behind", a directory with a copy of it)."""
+    image, waiting = os.path.join(place, 'disk.img'), []
+    put_disk(image, begun)
+    with open(image, 'r+b') as out:
+        for at, note in enumerate(notes):
+            if note is not None:
+                waiting.append(note)
+                continue
+            if at in chosen:
+                write(out, some(waiting, whole, chance))
+                yield at, 'before', copy_of(image, place)
+            write(out, waiting)
+            if at in chosen:
+                yield at, 'behind', copy_of(image, place)
+            waiting = []
+
+
+def copy_of(image, place):
+    directory = tempfile.mkdtemp(dir=place)
+    # What the image takes no room for is not read either.
+    subprocess.run(['cp', '--sparse=always', image, directory], check=True)
+    return directory
+
+
+def look_at(looks, flushes):
+    """Waits for LOOKS, (moment, side, what comes of it); how many were wrong, and the most commits."""
+    wrongs, most = 0, 0
+    for at, side, coming in looks:
+        try:
+            most = max(most, coming.result())
+        except Wrong as wrong:
+            wrongs += 1
+            print('not ok %d - %s flush %d of %d: %s' % (wrongs, side, flushes.index(at), len(flushes),
+                                                         wrong), flush=True)
+    return wrongs, most
+
+
 def moments(acks, most, seed, kind):
     """Each flush of a run with ACKS answers, MOST of them at most: as the last thing that reached the
     disk, and as what did not happen any more, when of that which waits some sectors are there."""
     machine.make()
     chance = random.Random(seed)
-    with tempfile.TemporaryDirectory(prefix='cairn-moments-', dir=machine.PLACE) as place:
-        bench, image = Bench(kind, place), os.path.join(place, 'disk.img')
-        begun = bytes(bench.disk.platter)
+    with tempfile.TemporaryDirectory(prefix='cairn-moments-', dir=machine.PLACE) as place, \
+            concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as eyes:
+        bench = Bench(kind, place)
+        begun, started = bytes(bench.disk.platter), time.monotonic()
         heard = record(acks, bench)
         notes = bench.disk.notes
         flushes = [at for at, note in enumerate(notes) if note is None]
-        chosen = set(flushes if len(flushes) <= most else chance.sample(flushes, most))
-        machine.say('%d writes, %d flushes, of which %d are looked at; %s, seed %d'
-                    % (len(notes) - len(flushes), len(flushes), len(chosen), kind, seed))
-        with open(image, 'wb') as out:
-            out.write(begun)
-        looked, waiting = 0, []
-        with open(image, 'r+b') as out:
-            for at, note in enumerate(notes):
-                if note is not None:
-                    waiting.append(note)
-                    continue
-                # What was acknowledged by now stands on an earlier flush.
-                acked = {name: what for when, what, name in heard if when <= at}
-                for part in ([some(waiting, bench.system.whole, chance)] if at in chosen else []) + [waiting]:
-                    write(out, part)
-                    try:
-                        if at in chosen:
-                            check_moment(copied(image, place), acked, 20 if looked % 10 == 0 else 0)
-                    except Wrong as wrong:
-                        print('not ok 1 - %s flush %d of %d: %s' % (
-                            'behind' if part is waiting else 'before', looked, len(flushes), wrong))
-                        return 1
-                looked, waiting = looked + (at in chosen), []
-    print('ok 1 - every moment around flushes # %d flushes looked at, %d answers\n1..1'
-          % (looked, acks))
-    return 0
+        chosen = sorted(flushes if len(flushes) <= most else chance.sample(flushes, most))
+        machine.say('%d answers, %d writes, %d flushes in %.0f s, of which %d are looked at; %s, seed %d'
+                    % (acks, len(notes) - len(flushes), len(flushes), time.monotonic() - started,
+                       len(chosen), kind, seed))
+        special = chosen[::-max(1, len(chosen) // WORLDS)][:WORLDS]
+        looks, started = [], time.monotonic()
+        for at, side, copy in disks(begun, notes, set(chosen), bench.system.whole, chance, place):
+            # What was acknowledged by now stands on an earlier flush.
+            acked = {name: what for when, what, name in heard if when <= at}
+            looks.append((at, side, eyes.submit(look, copy, acked, at in special and side == 'behind')))
+            if len(looks) > AHEAD:
+                concurrent.futures.wait([looks[-AHEAD][2]])
+        wrongs, made = look_at(looks, flushes)
+    machine.say('%d disks in %.0f s, %d of them wrong' % (len(looks), time.monotonic() - started, wrongs))
+    if wrongs == 0:
+        print('ok 1 - every moment around flushes # %s, %d flushes looked at, %d commits, %d answers'
+              % (kind, len(chosen), made, acks))
+    print('1..%d' % max(wrongs, 1))
+    return 1 if wrongs else 0

@@ -110,10 +110,10 @@ class Bench:
         finally:
             guest.cut()
 
-    def power_on(self, first, damage=False, history=HISTORY):
-        """A machine that does the scenario with the disk; FIRST is where its numbers begin.  DAMAGE: to
-        the journal, before the daemon starts; HISTORY: events that it keeps."""
-        guest = Machine(self.command('-incoming', 'exec:cat ' + shlex.quote(self.ready)))
+    def power_on(self, first, damage=False, history=HISTORY, limit_s=BOOT_S):
+        """A machine that does the scenario with the disk, for LIMIT_S at most; FIRST is where its numbers
+        begin.  DAMAGE: to the journal, before the daemon starts; HISTORY: events that it keeps."""
+        guest = Machine(self.command('-incoming', 'exec:cat ' + shlex.quote(self.ready)), limit_s)
         guest.told = {'first': first, 'damage': damage, 'history': history,
                       'now': time.time(), 'chance': secrets.token_hex(32),
                       'repair': self.system.repair,
@@ -147,11 +147,11 @@ def put_aside(path, image):
 class Machine:
     """One life of it, from power on to power off."""
 
-    def __init__(self, command):
+    def __init__(self, command, limit_s=BOOT_S):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, errors='replace')
         self.told = None  # what it waits for
-        self.limit = threading.Timer(BOOT_S, self.process.kill)
+        self.limit = threading.Timer(limit_s, self.process.kill)
         self.limit.start()
 
     def is_ready(self):

@@ -195,12 +195,18 @@ def verified(directory):
     return [done.returncode, done.stdout]
 
 
+def commits(file):
+    """The numbers of its last two commits, as the heads of FILE have them."""
+    content = file.read(2 * PAGE)
+    return [struct.unpack_from('<Q', content, at + TRANSACTION_AT)[0] for at in (0, PAGE)]
+
+
 def damage():
     """The head that is not of the last commit is gone, as if a disk had lost it: the file is refused,
     and there is nothing in it that could not be read."""
     with open(JOURNAL, 'r+b') as file:
-        content = file.read(2 * PAGE)
-        older = min((0, PAGE), key=lambda at: struct.unpack_from('<Q', content, at + TRANSACTION_AT))
+        numbers = commits(file)
+        older = PAGE * numbers.index(min(numbers))
         file.seek(older)
         file.write(bytes(PAGE))
         file.flush()
@@ -239,4 +245,5 @@ def main():
     work(told['first'])
 
 
-main()
+if __name__ == '__main__':
+    main()
