@@ -1,10 +1,10 @@
 /*
- * HCL native syntax: text to a tree, expressions to values.
+ * HCL: text in its native syntax or in JSON to a tree, expressions to values.
  *
- * Follows the HCL native syntax specification (hashicorp/hcl, hclsyntax/spec.md) and, where a file
- * is a job file, the way nomad v1.1.2 jobspec2 evaluates it.  Values are jansson values: null,
- * bool, string, integer, array for lists, tuples and sets, object for maps and objects; and
- * numbers that are no integers have a shape of their own (see hcl_plain).
+ * Follows the specifications of both syntaxes (hashicorp/hcl, hclsyntax/spec.md, json/spec.md) and,
+ * where a file is a job file, the way nomad v1.1.2 jobspec2 evaluates it.  Values are jansson
+ * values: null, bool, string, integer, array for lists, tuples and sets, object for maps and
+ * objects; and numbers that are no integers have a shape of their own (see hcl_plain).
  *
  * Everything from outside has a bound: the file, its nesting, its number of expressions, and the
  * work and memory that evaluating it may take.  A mistake is one `struct hcl_error` with the place,
@@ -87,6 +87,23 @@ int hcl_parse(const char *name, const char *text, size_t length, struct hcl_file
  * be quoted, and arguments that stand on one line are parted by commas. */
 int hcl_parse_config(const char *name, const char *text, size_t length, struct hcl_file **ret_file,
                      struct hcl_error *error);
+
+/* What a member of an object is in JSON, which has no blocks. */
+enum hcl_member {
+    HCL_ARGUMENT,
+    HCL_BLOCK,
+    HCL_NAMED_BLOCK, /* has one label */
+    HCL_FREE_BLOCK,  /* has nothing but arguments, whatever they are called */
+};
+
+/* What NAME is in the block that WITHIN stands for, NULL: at the root; RET_INNER, which is NULL at
+ * first, is to stand for the block that it is itself. */
+typedef enum hcl_member hcl_form(const void *within, const char *name, const void **ret_inner);
+
+/* The same for a file in the JSON form of the language, of which FORM knows what it is made of;
+ * `variable`, `variables`, `locals` and `dynamic` are known. */
+int hcl_parse_json(const char *name, const char *text, size_t length, hcl_form *form,
+                   struct hcl_file **ret_file, struct hcl_error *error);
 void hcl_free(struct hcl_file *file);
 
 const struct hcl_body *hcl_root(const struct hcl_file *file);

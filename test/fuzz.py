@@ -26,6 +26,7 @@ SHORT_RUNS = {  # inputs of each target when --short: about two seconds of a qui
 SHORT_RUNS_OTHERS = 25000
 SEEDS = {  # what there is already of such inputs
     'hcl': ['test/spec/jobs/*.hcl', 'test/live/*.hcl'],
+    'hcl_json': ['test/spec/jobs/*.json'],
     'job': ['test/spec/jobs/*.hcl', 'test/spec/jobs/*.json', 'test/live/*.hcl'],
     'json_job': ['test/spec/jobs/*.json'],
     'story': ['sim/stories/*.story'],

@@ -192,7 +192,7 @@ int hcl_body_value(struct hcl_context *context, const struct hcl_scope *scope,
             json_decref(value);
             continue;
         }
-        if (attribute->value->kind == NODE_OBJECT) {
+        if (attribute->value->kind == NODE_OBJECT && !attribute->value->flag) {
             json_t *wrapped = json_array();
 
             check(json_array_append_new(wrapped, value) == 0);

@@ -30,8 +30,9 @@ static bool is_inside_character(char byte)
 static void show_line(const struct hcl_file *file, struct hcl_place place, struct hcl_error *error)
 {
     enum { BEFORE_MAX = 100, SHOWN_MAX = 150 };
-    const char *text = file->text;
-    size_t at = place.offset > file->length ? file->length : place.offset;
+    const char *text = file->shown != NULL ? file->shown : file->text;
+    size_t length = file->shown != NULL ? strlen(file->shown) : file->length; /* see json.c */
+    size_t at = place.offset > length ? length : place.offset;
     size_t start = at, end = at;
 
     /* Never looks further than it shows: a line may be the whole file. */
@@ -42,9 +43,9 @@ static void show_line(const struct hcl_file *file, struct hcl_place place, struc
         while (start < at && is_inside_character(text[start]))
             start++;
     }
-    while (end < file->length && text[end] != '\n' && text[end] != '\r' && end - start < SHOWN_MAX)
+    while (end < length && text[end] != '\n' && text[end] != '\r' && end - start < SHOWN_MAX)
         end++;
-    while (end > at && end < file->length && is_inside_character(text[end]))
+    while (end > at && end < length && is_inside_character(text[end]))
         end--;
     memcpy(error->source, text + start, end - start);
     error->source[end - start] = '\0';

@@ -127,40 +127,6 @@ static bool fail_unclosed(struct hcl_parser *parser, const struct hcl_block *blo
                     block->type) != NULL;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    const struct hcl_attribute *const *left = a, *const *right = b;
-    int order = strcmp((*left)->name, (*right)->name);
-
-    return order != 0 ? order : (*left)->place.offset < (*right)->place.offset ? -1 : 1;
-}
-
-static bool check_duplicates(struct hcl_parser *parser, const struct hcl_body *body)
-{
-    if (body->attributes_count < 2)
-        return true;
-
-    const struct hcl_attribute **sorted = calloc(body->attributes_count, sizeof(const void *));
-    const struct hcl_attribute *first = NULL, *second = NULL;
-
-    check(sorted != NULL);
-    for (size_t i = 0; i < body->attributes_count; i++)
-        sorted[i] = &body->attributes[i];
-    qsort(sorted, body->attributes_count, sizeof(const void *), compare_names);
-    for (size_t i = 1; i < body->attributes_count && second == NULL; i++) {
-        if (text_equal(sorted[i - 1]->name, sorted[i]->name)) {
-            first = sorted[i - 1];
-            second = sorted[i];
-        }
-    }
-    free(sorted);
-    if (second == NULL)
-        return true;
-    return hcl_fail(parser, second->place, "remove one of them",
-                    "the argument \"%.60s\" is given twice, first at line %u", second->name,
-                    first->place.line) != NULL;
-}
-
 /* HCL's first version has dots in names: driver.raw_exec.enable = "1". */
 static const char *parse_dotted(struct hcl_parser *parser)
 {
@@ -264,7 +230,7 @@ static bool parse_body(struct hcl_parser *parser, const struct hcl_block *block,
                             "unexpected %s", found) != NULL;
         }
     }
-    if (!check_duplicates(parser, &body))
+    if (!hcl_check_duplicates(parser, &body))
         return false;
     body.end = parser->place;
     if (block != NULL) {
@@ -332,7 +298,14 @@ struct hcl_file *hcl_file_new(const char *name, const char *text, size_t length)
     return file;
 }
 
-static int parse_file(const char *name, const char *text, size_t length, bool quoted_names,
+static bool parse_native(struct hcl_parser *parser)
+{
+    hcl_next_token(parser);
+    return parse_body(parser, NULL, &parser->file->root);
+}
+
+/* PARSER says what kind of file it is. */
+static int parse_file(const char *name, const char *text, size_t length, struct hcl_parser parser,
                       struct hcl_file **ret_file, struct hcl_error *error)
 {
     static const char mark[] = "\xef\xbb\xbf"; /* of the order of bytes, which UTF-8 has none of */
@@ -343,8 +316,9 @@ static int parse_file(const char *name, const char *text, size_t length, bool qu
     text += skip;
     length -= skip;
     struct hcl_file *file = hcl_file_new(name, text, fits ? length : 0);
-    struct hcl_parser parser = {
-        .file = file, .error = error, .line = 1, .column = 1, .quoted_names = quoted_names};
+    parser.file = file;
+    parser.error = error;
+    parser.line = parser.column = 1;
     int code = 0;
 
     if (!fits) {
@@ -353,11 +327,10 @@ static int parse_file(const char *name, const char *text, size_t length, bool qu
                                   HCL_BYTES_MAX);
     } else {
         code = check_text(&parser);
-        if (code == 0) {
-            hcl_next_token(&parser);
-            if (!parse_body(&parser, NULL, &file->root))
-                code = error != NULL ? error->code : ERR_INVALID;
-        }
+        bool parsed = code == 0 &&
+                      (parser.form != NULL ? hcl_parse_json_file(&parser) : parse_native(&parser));
+        if (code == 0 && !parsed)
+            code = error != NULL ? error->code : ERR_INVALID;
     }
     if (code != 0) {
         hcl_free(file);
@@ -370,13 +343,23 @@ static int parse_file(const char *name, const char *text, size_t length, bool qu
 int hcl_parse(const char *name, const char *text, size_t length, struct hcl_file **ret_file,
               struct hcl_error *error)
 {
-    return parse_file(name, text, length, false, ret_file, error);
+    return parse_file(name, text, length, (struct hcl_parser){0}, ret_file, error);
 }
 
 int hcl_parse_config(const char *name, const char *text, size_t length, struct hcl_file **ret_file,
                      struct hcl_error *error)
 {
-    return parse_file(name, text, length, true, ret_file, error);
+    struct hcl_parser parser = {.quoted_names = true};
+
+    return parse_file(name, text, length, parser, ret_file, error);
+}
+
+int hcl_parse_json(const char *name, const char *text, size_t length, hcl_form *form,
+                   struct hcl_file **ret_file, struct hcl_error *error)
+{
+    struct hcl_parser parser = {.form = form};
+
+    return parse_file(name, text, length, parser, ret_file, error);
 }
 
 void hcl_free(struct hcl_file *file)
@@ -386,6 +369,7 @@ void hcl_free(struct hcl_file *file)
     arena_free(&file->arena);
     json_decref(file->values);
     free(file->text);
+    free(file->shown);
     free(file->name);
     free(file);
 }

@@ -17,7 +17,7 @@ void hcl_step_byte(struct hcl_parser *parser)
     check(parser->at < parser->file->length);
     unsigned char byte = (unsigned char)parser->file->text[parser->at++];
 
-    if (byte == '\n') {
+    if (byte == '\n' && !parser->one_line) {
         parser->line++;
         parser->column = 1;
     } else if (parser->at >= parser->file->length ||
@@ -64,7 +64,7 @@ void hcl_token_text(const struct hcl_parser *parser, char *to, size_t size)
     int shown = parser->place.length > 40 ? 40 : (int)parser->place.length;
 
     if (parser->token == TOKEN_END)
-        (void)text_copy(to, size, "the end of the file");
+        (void)text_copy(to, size, parser->one_line ? "the end of the text" : "the end of the file");
     else if (parser->token == TOKEN_NEWLINE)
         (void)text_copy(to, size, "the end of the line");
     else if (parser->token == '"')
@@ -118,6 +118,28 @@ bool hcl_is_name(const char *text)
     for (; good && *text != '\0'; text++)
         good = is_name_part(*text);
     return good;
+}
+
+size_t hcl_put_character(char *to, uint32_t point)
+{
+    size_t length = 0;
+
+    if (point < 0x80u) {
+        to[length++] = (char)point;
+    } else if (point < 0x800u) {
+        to[length++] = (char)(0xC0u | point >> 6);
+        to[length++] = (char)(0x80u | (point & 0x3Fu));
+    } else if (point < 0x10000u) {
+        to[length++] = (char)(0xE0u | point >> 12);
+        to[length++] = (char)(0x80u | (point >> 6 & 0x3Fu));
+        to[length++] = (char)(0x80u | (point & 0x3Fu));
+    } else {
+        to[length++] = (char)(0xF0u | point >> 18);
+        to[length++] = (char)(0x80u | (point >> 12 & 0x3Fu));
+        to[length++] = (char)(0x80u | (point >> 6 & 0x3Fu));
+        to[length++] = (char)(0x80u | (point & 0x3Fu));
+    }
+    return length;
 }
 
 static void skip_line_comment(struct hcl_parser *parser)

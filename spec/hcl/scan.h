@@ -36,12 +36,14 @@ struct hcl_parser {
     struct hcl_place place;     /* of the held token */
     uint32_t token_end_of_last; /* offset behind the token before the held one */
     bool skip_newlines;         /* newlines are only space here */
+    bool one_line;              /* they end no line of the file: they were escapes in it */
     int depth;
     bool failed;
     bool quoted_names; /* of arguments in blocks are fine, and commas between them */
     struct hcl_place
         suspect; /* first block closed by a brace of another indentation; line 0: none */
     const char *suspect_type;
+    hcl_form *form; /* of a file in JSON */
 };
 
 /* Moves over one byte, or to the next token. */
@@ -87,6 +89,12 @@ struct hcl_expression *hcl_parse_expression(struct hcl_parser *parser);
 /* The held token is the opening quote, or the heredoc's introduction. */
 struct hcl_expression *hcl_parse_quoted(struct hcl_parser *parser);
 struct hcl_expression *hcl_parse_heredoc(struct hcl_parser *parser);
+
+/* False with the error set if two arguments of BODY have one name. */
+bool hcl_check_duplicates(struct hcl_parser *parser, const struct hcl_body *body);
+
+/* The whole file, in JSON, into its root. */
+bool hcl_parse_json_file(struct hcl_parser *parser);
 
 /* The whole file is a template. */
 struct hcl_expression *hcl_parse_template(struct hcl_parser *parser);

@@ -84,34 +84,12 @@ static bool is_at_end(const struct template *template)
 
 /* --- literals --- */
 
-static void put_character(struct hcl_buffer *buffer, uint32_t point)
-{
-    char bytes[4];
-    size_t length = 0;
-
-    if (point < 0x80u) {
-        bytes[length++] = (char)point;
-    } else if (point < 0x800u) {
-        bytes[length++] = (char)(0xC0u | point >> 6);
-        bytes[length++] = (char)(0x80u | (point & 0x3Fu));
-    } else if (point < 0x10000u) {
-        bytes[length++] = (char)(0xE0u | point >> 12);
-        bytes[length++] = (char)(0x80u | (point >> 6 & 0x3Fu));
-        bytes[length++] = (char)(0x80u | (point & 0x3Fu));
-    } else {
-        bytes[length++] = (char)(0xF0u | point >> 18);
-        bytes[length++] = (char)(0x80u | (point >> 12 & 0x3Fu));
-        bytes[length++] = (char)(0x80u | (point >> 6 & 0x3Fu));
-        bytes[length++] = (char)(0x80u | (point & 0x3Fu));
-    }
-    hcl_buffer_add(buffer, bytes, length);
-}
-
 /* \uNNNN or \UNNNNNNNN behind the backslash. */
 static bool parse_unicode(struct hcl_parser *parser, struct hcl_place place, int digits,
                           struct hcl_buffer *buffer)
 {
     uint32_t point = 0;
+    char bytes[4];
 
     hcl_step_byte(parser);
     for (int i = 0; i < digits; i++) {
@@ -131,7 +109,7 @@ static bool parse_unicode(struct hcl_parser *parser, struct hcl_place place, int
         (void)hcl_fail(parser, place, NULL, "U+%04X is not a character that text can hold", point);
         return false;
     }
-    put_character(buffer, point);
+    hcl_buffer_add(buffer, bytes, hcl_put_character(bytes, point));
     return true;
 }
 

@@ -60,7 +60,7 @@ struct hcl_expression {
     struct hcl_place place;
     struct hcl_expression *next; /* in a list of parts */
     bool flag;                   /* call: the last argument is spread; variable: was in parentheses;
-                                  * literal in a template: it came from ${...} */
+                                  * literal in a template: it came from ${...}; object: of JSON */
     union {
         json_t *value; /* owned by the file */
         struct {
@@ -92,6 +92,7 @@ struct hcl_file {
     char *name;
     char *text; /* with a NUL behind it */
     size_t length;
+    char *shown; /* JSON: the text as it was, for messages; NULL: that is `text` */
     struct arena arena;
     json_t *values; /* array: keeps the literals of the tree alive */
     struct hcl_body root;
@@ -257,6 +258,9 @@ json_t *hcl_call_text(const struct hcl_call *call, struct hcl_buffer *buffer);
 
 /* True if TEXT can stand for itself in an expression. */
 bool hcl_is_name(const char *text);
+
+/* Writes the character POINT in UTF-8, up to 4 bytes; returns how many. */
+size_t hcl_put_character(char *to, uint32_t point);
 
 /* Bytes of the character at AT, which ends before END. */
 size_t hcl_character_size(const char *at, const char *end);

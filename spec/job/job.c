@@ -41,7 +41,8 @@ static int finish(struct jobspec_work *work, json_t *raw, json_t **ret_job)
     return code;
 }
 
-static int parse_hcl(const struct jobspec_source *source, json_t **ret_job,
+/* In the language's native syntax, or in its JSON. */
+static int parse_hcl(const struct jobspec_source *source, bool json, json_t **ret_job,
                      struct jobspec_problems *problems)
 {
     struct jobspec_work work = {
@@ -53,7 +54,9 @@ static int parse_hcl(const struct jobspec_source *source, json_t **ret_job,
     struct hcl_error error;
     struct hcl_file *file;
 
-    if (hcl_parse(source->name, source->text, source->length, &file, &error) != 0) {
+    if ((json ? hcl_parse_json(source->name, source->text, source->length, jobspec_form, &file,
+                               &error)
+              : hcl_parse(source->name, source->text, source->length, &file, &error)) != 0) {
         jobspec_add_error(&work, &error);
         return ERR_INVALID;
     }
@@ -174,6 +177,21 @@ void jobspec_note_templates(json_t *request)
     free(problems); /* they are told by who reads all of it */
 }
 
+/* {"job": {"web": {...}}}: the members of a job of the API are not all bodies. */
+static bool is_hcl_file(const json_t *file)
+{
+    const json_t *job = json_object_get(file, "job"), *item;
+    const char *key;
+
+    json_object_foreach((json_t *)(uintptr_t)(json_is_object(job) ? job : NULL), key, item)
+    {
+        if (!json_is_object(item) && !json_is_array(item) && !text_equal(key, "//"))
+            return false;
+    }
+    return json_is_array(job) ||
+           (json_object_size(job) > 0 && json_object_get(job, "TaskGroups") == NULL);
+}
+
 static int parse_json(const struct jobspec_source *source, json_t **ret_job,
                       struct jobspec_problems *problems)
 {
@@ -188,14 +206,21 @@ static int parse_json(const struct jobspec_source *source, json_t **ret_job,
         jobspec_complain_plainly(&work, NULL, message);
         return ERR_INVALID;
     }
-    json_t *request = json_loadb(source->text, source->length, JSON_REJECT_DUPLICATES, &error);
+    /* In HCL's JSON blocks may be repeated as members of one name. */
+    json_t *request = json_loadb(source->text, source->length, 0, &error);
+    bool hcl = is_hcl_file(request);
+    if (request != NULL && !hcl) {
+        json_decref(request);
+        request = json_loadb(source->text, source->length, JSON_REJECT_DUPLICATES, &error);
+    }
     if (request == NULL) {
         (void)text_format(message, sizeof(message), "line %d, column %d: this is not JSON: %s",
                           error.line, error.column, error.text);
         jobspec_complain_plainly(&work, NULL, message);
         return ERR_INVALID;
     }
-    int code = finish(&work, read_json(&work, job_of(request)), ret_job);
+    int code = hcl ? parse_hcl(source, true, ret_job, problems)
+                   : finish(&work, read_json(&work, job_of(request)), ret_job);
     json_decref(request);
     return code;
 }
@@ -218,5 +243,5 @@ int jobspec_parse(const struct jobspec_source *source, json_t **ret_job,
         start++;
     if (start < source->length && source->text[start] == '{')
         return parse_json(source, ret_job, ret_problems);
-    return parse_hcl(source, ret_job, ret_problems);
+    return parse_hcl(source, false, ret_job, ret_problems);
 }

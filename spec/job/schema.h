@@ -8,6 +8,8 @@
 #ifndef CAIRN_SPEC_SCHEMA_H
 #define CAIRN_SPEC_SCHEMA_H
 
+#include "spec/hcl.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -66,6 +68,9 @@ extern const struct jobspec_schema jobspec_job, jobspec_group_schema, jobspec_ta
 /* The row with this name, or NULL; JSON names match in any case, as Go matches them. */
 const struct jobspec_field *jobspec_by_hcl(const struct jobspec_schema *schema, const char *name);
 const struct jobspec_field *jobspec_by_json(const struct jobspec_schema *schema, const char *name);
+
+/* What NAME is in HCL's JSON: an hcl_form, in which schemas stand for blocks. */
+enum hcl_member jobspec_form(const void *within, const char *name, const void **ret_inner);
 
 /* Where a name that SCHEMA does not know would be right: "a group block", or NULL. */
 const struct jobspec_schema *jobspec_home_of(const struct jobspec_schema *schema, const char *name);

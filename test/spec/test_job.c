@@ -225,7 +225,7 @@ static void test_json_that_is_too_deep_or_no_object_is_refused(void **state)
     message = must_fail("t.json", "{\"Job\": {\"ID\": \"a\", \"web\": {\"group\": 1}}}");
     assert_non_null(strstr(message, "unknown field \"web\""));
     free(message);
-    message = must_fail("t.json", " {\"job\": {\"web\": {\"group\": {\"g\": {}}}}}");
+    message = must_fail("t.json", " {\"Job\": {\"web\": {\"group\": {\"g\": {}}}}}");
     assert_string_equal(
         message, "t.json: this is a job in the JSON form of HCL, which is not read here\n"
                  "        hint: write it in HCL itself, or as `nomad job run -output` prints "

@@ -208,9 +208,9 @@ const struct cli_verb cli_job_run = {
     .min = 1,
     .max = 1,
     .summary = "Submit a job, or a new version of it, and wait until it runs",
-    .help = "  FILE is HCL, or the JSON that -output prints; - reads standard input. Waits\n"
-            "  until each alloc runs, has ended well (batch) or has failed; the exit status is\n"
-            "  2 if one failed. An interrupt ends the waiting, not the job.\n\n"
+    .help = "  FILE is HCL, HCL in JSON, or the JSON that -output prints; - reads standard\n"
+            "  input. Waits until each alloc runs, has ended well (batch) or has failed; the\n"
+            "  exit status is 2 if one failed. An interrupt ends the waiting, not the job.\n\n"
             "    $ cairn job run web.nomad\n"
             "    $ cairn job run -detach -var image=v2 web.nomad\n"
             "    $ cairn job run -output web.nomad > web.json",
