@@ -99,10 +99,11 @@ int inspect_find(struct inspect *inspect, const char *text, struct machine_id *r
     if (naming.matches > 1) {
         (void)text_copy(one, sizeof(one), naming.other.text); /* same size */
         (void)text_copy(two, sizeof(two), naming.found.text);
-        return err_set(err, ERR_INVALID, "\"%s\" is the begin of %s %s and of %s %s%s", text,
+        return err_set(err, ERR_INVALID, "\"%s\" is the begin of %s %s and of %s %s%s%s", text,
                        machine_kind_name((enum machine_kind)naming.other.kind), one,
                        machine_kind_name((enum machine_kind)naming.found.kind), two,
-                       naming.matches > 2 ? " and others" : "");
+                       naming.matches > 2 ? " and others" : "",
+                       naming.other.kind != naming.found.kind ? "; -kind says of which" : "");
     }
     *ret_id = naming.found;
     return 0;

@@ -172,17 +172,37 @@ def nothing_tells_a_secret():
     node = storage.node
     storage.create('disk')
     node.cli('volume', 'snapshot', 'create', 'disk', 's')
+    storage.next('NodeStageVolume', 'say 3 no mount -o password=sesame with hunter2')
+    node.run_job(dict(job('unlucky'), Type='batch'))
+    unlucky = node.alloc('unlucky', 'g')['ID']
+    wait_for('its failure', lambda: node.dead(job='unlucky'))
+    node.run_job(job('one'))
+    wait_for('the payload', lambda: node.running(job='one'))
+    one = node.alloc('one', 'g')['ID']
+    ids = (one, one + '/t', one + '/v', unlucky, unlucky + '/t', unlucky + '/v')
     shown = [node.text('GET', path) for path in
              ('/v1/volumes?type=csi', '/v1/volume/csi/disk', '/v1/volumes/external?plugin_id=test')]
     shown += [node.cli(*words).stdout for words in
               (('volume', 'status', 'disk'), ('volume', 'status', '-json', 'disk'),
                ('journal', 'log', '-dir', node.data), ('journal', 'log', '-json', '-dir', node.data),
                ('journal', 'list', '-dir', node.data), ('journal', 'stats', '-dir', node.data),
-               ('journal', 'restore', '-dir', node.data))]
+               ('journal', 'restore', '-dir', node.data), ('journal', 'timeline', '-dir', node.data),
+               ('journal', 'timeline', '-html', os.path.join(node.dir, 'page'), '-dir', node.data),
+               ('journal', 'at', '-all', '-dir', node.data, '-0s'),
+               ('journal', 'diff', '-dir', node.data, '+0s', '-0s'),
+               ('alloc', 'status', one), ('alloc', 'status', unlucky), ('node', 'status', '-self'),
+               ('plugin', 'status', 'test'))]
+    shown += [node.cli('journal', 'show', '-all', '-dir', node.data, *words, id).stdout
+              for id in ids for words in ((), ('-json',))]
+    assert any('no mount -o *** with ***' in text for text in shown)
+    told = node.cli('journal', 'show', '-dir', node.data, node.alloc('plugin', 'g')['ID'] + '/plugin',
+                    check=False).stdout
+    assert '; -kind says of which' in told, told
     out = os.path.join(node.dir, 'export')
     node.cli('journal', 'export', '-dir', node.data, '-out', out)
-    with open(out) as file:
-        shown.append(file.read())
+    for path in (os.path.join(node.dir, 'page'), out):
+        with open(path) as file:
+            shown.append(file.read())
     shown.append(node.log(1 << 20))
     assert 'volume/default/disk' in shown[-2]
     assert '[REDACTED]' in shown[1]
@@ -198,6 +218,9 @@ def nothing_tells_a_secret():
             if any(secret.encode() in text for secret in SECRETS):
                 assert stat.S_IMODE(os.stat(path).st_mode) & 0o077 == 0, path
     # The plugin is told both.
+    for name in ('one', 'unlucky'):  # which would be tried again
+        node.call('DELETE', '/v1/job/' + name)
+    wait_for('no claim', lambda: not storage.get('disk')['WriteAllocs'])
     storage.next('CreateVolume', 'wait 0')
     storage.create('other')
     with open(os.path.join(node.data, 'client', 'csi', 'plugins',
