@@ -62,6 +62,7 @@ struct control {
 struct control_plugin {
     bool has_node, has_controller; /* one that offers this is registered */
     bool node_ready, controller_ready;
+    bool has_stopped;                 /* none runs, and one that did may again */
     bool needs_controller;            /* it says that there is one */
     uint32_t controller_capabilities; /* CSI_CONTROLLER_* */
     int64_t volumes_max;              /* on this node, 0: any number */

@@ -274,8 +274,11 @@ bool operation_has_plugin(struct operation *operation, const json_t *volume,
     const char *id = registry_text(volume, "PluginID");
 
     if (!registry_plugin(operation->task.storage, id, ret_plugin))
-        return operation_refused(operation, err_set(&operation->err, ERR_INVALID,
-                                                    "no CSI plugin named: %s could be found", id));
+        return operation_refused(operation,
+                                 ret_plugin->has_stopped
+                                     ? registry_plugin_stopped(id, &operation->err)
+                                     : err_set(&operation->err, ERR_INVALID,
+                                               "no CSI plugin named: %s could be found", id));
     if (ret_plugin->needs_controller && !ret_plugin->controller_ready)
         return operation_refused(
             operation,

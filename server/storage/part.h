@@ -107,6 +107,9 @@ void provision_resume(struct lane_task *task);
 bool registry_plugin(const struct storage *storage, const char *plugin,
                      struct control_plugin *ret_plugin);
 
+/* Says of one that has_stopped why it is not there. */
+int registry_plugin_stopped(const char *plugin, struct err *err);
+
 /* --- host volumes (hosted.c, hosted_read.c) --- */
 
 extern const struct storage_kind hosted_kind;

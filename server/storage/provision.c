@@ -271,6 +271,29 @@ static bool is_in_use(struct operation *operation, const struct registered *volu
     return true;
 }
 
+/* What is deleted is gone for all who have registered it: Nomad looks at one name only. */
+static bool is_in_use_by_another_name(struct operation *operation, const struct registered *volume)
+{
+    const struct storage *storage = operation->task.storage;
+
+    for (const struct registered *other = storage->volumes; other != NULL; other = other->hh.next) {
+        const struct storage_claims claims = storage_claims_of(storage, &other->public);
+
+        if (other == volume || claims.readers + claims.writers == 0 ||
+            !text_equal(registry_remote_id(other->json), registry_remote_id(volume->json)) ||
+            !text_equal(registry_text(other->json, "PluginID"),
+                        registry_text(volume->json, "PluginID")))
+            continue;
+        (void)operation_refused(operation,
+                                err_set(&operation->err, ERR_REFUSED,
+                                        "volume in use: %s is registered as %s in namespace %s, "
+                                        "too",
+                                        operation->id, other->id, other->namespace));
+        return true;
+    }
+    return false;
+}
+
 void provision_begin_delete(struct lane_task *task)
 {
     struct operation *operation = (struct operation *)(void *)task;
@@ -280,7 +303,8 @@ void provision_begin_delete(struct lane_task *task)
 
     if (!is_there(operation, volume))
         return;
-    if (is_in_use(operation, volume) || !operation_has_plugin(operation, volume->json, &plugin) ||
+    if (is_in_use(operation, volume) || is_in_use_by_another_name(operation, volume) ||
+        !operation_has_plugin(operation, volume->json, &plugin) ||
         !operation_can(operation, &plugin, CSI_CONTROLLER_CREATES,
                        "plugin does not support deleting volumes") ||
         !operation_gather_secrets(operation, volume))

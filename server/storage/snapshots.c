@@ -66,7 +66,9 @@ static bool has_controller(struct passing *passing)
     struct err err = {0};
 
     if (!registry_plugin(passing->task.storage, passing->plugin, &plugin))
-        (void)err_set(&err, ERR_GONE, "no such plugin \"%s\"", passing->plugin);
+        (void)(plugin.has_stopped
+                   ? registry_plugin_stopped(passing->plugin, &err)
+                   : err_set(&err, ERR_GONE, "no such plugin \"%s\"", passing->plugin));
     else if (!plugin.controller_ready)
         (void)err_set(&err, ERR_AGAIN, "no healthy controllers for CSI plugin: %s",
                       passing->plugin);

@@ -333,6 +333,52 @@ static void test_volume_in_use_is_not_deleted(void **state)
     assert_int_equal(small_specs_of(small, "secret/"), 0);
 }
 
+/* Two names of one volume of the plugin: what one has, the other may not take away. */
+static void test_volume_in_use_by_another_name_is_not_deleted(void **state)
+{
+    struct small_life *small = *state;
+    struct heard heard;
+
+    create(small, &heard);
+    json_t *json = volume_json("twin", "single-node-writer");
+    check(json_object_set_new(json, "ExternalID", json_string("made-1")) == 0);
+    storage_register_volume(alone_storage(small->alone), "default", json, hear, &heard);
+    json_decref(json);
+    small_settle(small);
+    assert_int_equal(heard.code, 0);
+    (void)run(small, "j", 1, "twin", "single-node-writer", false, false);
+    delete (small, &heard);
+    assert_int_equal(heard.code, ERR_REFUSED);
+    assert_string_equal(heard.text,
+                        "volume in use: data is registered as twin in namespace default, too");
+    assert_int_equal(calls_of(CSI_DELETE_VOLUME), 0);
+    assert_int_equal(data(small)->state, REGISTRATION_READY);
+    stop(small, "j");
+    delete (small, &heard);
+    assert_int_equal(heard.code, 0);
+}
+
+static void test_plugin_that_has_stopped_is_told_from_one_that_nobody_knows(void **state)
+{
+    static const char stopped[] =
+        "CSI plugin hp does not run now: its job starts it again, or says why not";
+    struct small_life *small = *state;
+    struct machine_id id = machine_id_make(MACHINE_PLUGIN, plugin_id);
+    const struct storage_page page = {.plugin = "hp", .token = ""};
+    struct heard heard;
+
+    create(small, &heard);
+    core_ask(life_core(small->life), &id, PE_STOP, NULL, 1);
+    small_settle(small);
+    delete (small, &heard);
+    assert_int_equal(heard.code, ERR_AGAIN);
+    assert_string_equal(heard.text, stopped);
+    storage_list_external(alone_storage(small->alone), &page, hear, &heard);
+    assert_int_equal(heard.code, ERR_AGAIN);
+    assert_string_equal(heard.text, stopped);
+    assert_int_equal(data(small)->state, REGISTRATION_READY);
+}
+
 static void test_deletion_whose_answer_was_lost_is_made_again(void **state)
 {
     struct small_life *small = *state;
@@ -853,6 +899,8 @@ int main(void)
         CONTROLLER_TEST(test_volume_that_may_have_been_made_is_asked_for_again),
         CONTROLLER_TEST(test_what_cannot_be_stored_changes_nothing),
         CONTROLLER_TEST(test_volume_in_use_is_not_deleted),
+        CONTROLLER_TEST(test_volume_in_use_by_another_name_is_not_deleted),
+        CONTROLLER_TEST(test_plugin_that_has_stopped_is_told_from_one_that_nobody_knows),
         CONTROLLER_TEST(test_deletion_whose_answer_was_lost_is_made_again),
         CONTROLLER_TEST(test_deletion_that_was_not_heard_again_is_still_under_way),
         CONTROLLER_TEST(test_volume_that_is_not_deleted_is_as_it_was),

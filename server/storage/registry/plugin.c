@@ -17,6 +17,7 @@ static bool count_instance(void *ctx, const struct machine_id *id, const struct 
     bool both = plugin->define.type == PLUGIN_CSI_MONOLITH, ready = record->state == P_READY;
 
     (void)id;
+    found->has_stopped |= record->state == P_STOPPED;
     if (record->state == P_STOPPED || record->state == P_GONE)
         return true;
     if (both || plugin->define.type == PLUGIN_CSI_NODE) {
@@ -48,6 +49,7 @@ bool registry_plugin(const struct storage *storage, const char *plugin,
     if (gathering.newest == NULL)
         return false;
     const struct plugin_identity *identity = &gathering.newest->identity;
+    ret_plugin->has_stopped = false;
     ret_plugin->provider = identity->provider;
     ret_plugin->version = identity->version;
     /* What it says counts, once it has said something. */
@@ -56,6 +58,13 @@ bool registry_plugin(const struct storage *storage, const char *plugin,
             ? (identity->plugin_capabilities & CSI_PLUGIN_HAS_CONTROLLER) != 0
             : ret_plugin->has_controller;
     return true;
+}
+
+int registry_plugin_stopped(const char *plugin, struct err *err)
+{
+    return err_set(err, ERR_AGAIN,
+                   "CSI plugin %s does not run now: its job starts it again, or says why not",
+                   plugin);
 }
 
 void storage_plugin_of(const struct storage *storage, const struct storage_volume *volume,
