@@ -220,7 +220,9 @@ static int run_call(struct cli *cli, const char *method, const char *path, const
         .headers = headers,
         .body = text,
         .body_length = text != NULL ? strlen(text) : 0,
-        .timeout_ms = call->on_data != NULL ? (uint64_t)INT32_MAX : CALL_TIMEOUT_MS,
+        .timeout_ms = call->on_data != NULL   ? (uint64_t)INT32_MAX
+                      : cli->patience_ms != 0 ? cli->patience_ms
+                                              : CALL_TIMEOUT_MS,
         .body_bytes_max = call->on_data != NULL ? SIZE_MAX / 2 : BODY_MAX,
         .on_data = call->on_data != NULL ? on_data : NULL,
         .cb = on_reply,

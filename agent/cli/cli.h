@@ -36,6 +36,7 @@ struct cli {
     char secrets[4352];      /* a header line that goes with each call, or "" */
     char token[512];         /* the same */
     struct http_trust trust; /* of https */
+    uint64_t patience_ms;    /* with one answer, 0: as long as an agent may take */
     struct loop *loop;       /* made by the first call */
 };
 

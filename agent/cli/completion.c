@@ -1,8 +1,14 @@
-/* cairn completion: a shell script made from the table of verbs, so that it is never out of date.
+/*
+ * cairn completion: a shell script made from the table of verbs, so that it is never out of date.
+ *
+ * Ids are asked of the agent when they are wanted, for a moment, and of one that does not answer
+ * there are none.  The script takes them for text alone: who names a job does not name a command.
  */
 #include "agent/cli/cli.h"
 
 #include <string.h>
+
+enum { ASKS_MS = 1000 };
 
 static void print_groups(const struct cli *cli)
 {
@@ -44,11 +50,31 @@ static void print_verb_flags(const struct cli_verb *verb)
     (void)printf(" -h\" ;;\n");
 }
 
+/* What the first argument of a group's verbs is an id of, as searches call it; and NODE. */
+static const char *const kinds[][2] = {
+    {"alloc", " allocs"}, {"eval", " evals"},     {"job", " jobs"},
+    {"node", " nodes"},   {"plugin", " plugins"}, {"volume", " volumes host_volumes"},
+};
+
+static void print_ids_of(const struct cli_verb *verb)
+{
+    char name[CLI_NAME_SIZE];
+
+    for (size_t i = 0; verb->arguments != NULL && i < COUNT_OF(kinds); i++) {
+        if (!text_equal(verb->group, kinds[i][0]) || (!text_starts_with(verb->arguments, "ID") &&
+                                                      !text_starts_with(verb->arguments, "[ID]")))
+            continue;
+        cli_verb_name(verb, name);
+        (void)printf("    \"%s\") kinds=\"%s%s\" ;;\n", name, kinds[i][1],
+                     strstr(verb->arguments, " NODE") != NULL ? " nodes" : "");
+    }
+}
+
 static void print_bash(const struct cli *cli)
 {
     (void)fputs("# bash completion for cairn; made by: cairn completion bash\n"
                 "_cairn() {\n"
-                "  local word=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} words=\n"
+                "  local word=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} words= kinds= id\n"
                 "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
                 "    words=\"",
                 stdout);
@@ -74,15 +100,51 @@ static void print_bash(const struct cli *cli)
         if (cli->verbs[i]->group[0] == '\0')
             print_verb_flags(cli->verbs[i]);
     }
-    (void)fputs("    esac ;;\n    esac\n  fi\n"
+    (void)fputs("    esac ;;\n    esac\n"
+                "  else\n"
+                "    case \"$verb ${COMP_WORDS[2]}\" in\n",
+                stdout);
+    for (size_t i = 0; i < cli->verbs_count; i++)
+        print_ids_of(cli->verbs[i]);
+    (void)fputs("    esac\n  fi\n"
                 "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+                "  [ -z \"$kinds\" ] || while IFS= read -r id; do\n"
+                "    COMPREPLY+=(\"$(printf %q \"$id\")\")\n"
+                "  done < <(cairn completion ids \"${word//\\\\/}\" $kinds 2>/dev/null)\n"
                 "}\n"
                 "complete -o default -F _cairn cairn\n",
                 stdout);
 }
 
+/* Of everything that is of one of the kinds named. */
+static int print_ids(struct cli *cli)
+{
+    char path[CLI_URL_SIZE];
+    json_t *body = json_pack("{s:s, s:s}", "Prefix", cli_argument(cli, 1), "Context", "all");
+    json_t *answer, *id;
+    size_t n;
+
+    if (body == NULL)
+        return cli_fail(CLI_USAGE, "what an id begins with is UTF-8");
+    cli->patience_ms = ASKS_MS;
+    int status = cli_put(cli, cli_path(cli, path, "/v1/search"), body, &answer);
+    json_decref(body);
+    if (status != 0)
+        return status;
+    for (size_t i = 2; cli_argument(cli, i) != NULL; i++) {
+        const json_t *matches = json_object_get(answer, "Matches");
+
+        json_array_foreach(json_object_get(matches, cli_argument(cli, i)), n, id)(void)
+            puts(json_is_string(id) ? json_string_value(id) : "");
+    }
+    json_decref(answer);
+    return CLI_OK;
+}
+
 static int run_completion(struct cli *cli)
 {
+    if (text_equal(cli_argument(cli, 0), "ids") && cli->arguments_count >= 3)
+        return print_ids(cli);
     if (!text_equal(cli_argument(cli, 0), "bash"))
         return cli_fail(CLI_USAGE, "there is a completion for bash, not for \"%.60s\"",
                         cli_argument(cli, 0));
@@ -93,11 +155,12 @@ static int run_completion(struct cli *cli)
 const struct cli_verb cli_completion = {
     .group = "",
     .name = "completion",
-    .arguments = "bash",
+    .arguments = "bash | ids BEGIN KIND...",
     .min = 1,
-    .max = 1,
-    .is_local = true,
-    .summary = "Print a script that completes commands and flags in a shell",
-    .help = "    $ source <(cairn completion bash)",
+    .max = 8,
+    .summary = "Print a script that completes commands, flags and ids in a shell",
+    .help = "Ids are asked of the agent that NOMAD_ADDR names, which has a second to answer.\n"
+            "\n"
+            "    $ source <(cairn completion bash)",
     .run = run_completion,
 };

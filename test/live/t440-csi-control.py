@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import stat
+import subprocess
 import sys
 import tempfile
 import threading
@@ -431,6 +432,41 @@ def what_is_mounted_grows_with_its_storage():
     storage.finish()
 
 
+def completed(node, *words):
+    """What a shell offers for the last of these words."""
+    script = 'source <(cairn completion bash); COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _cairn; ' \
+        'printf "%s\\n" "${COMPREPLY[@]}"'
+    done = subprocess.run(['bash', '-c', script, '-', 'cairn', *words], check=True, text=True,
+                          env={'PATH': node.build + ':' + os.environ['PATH'],
+                               'NOMAD_ADDR': 'http://127.0.0.1:%d' % node.port},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return sorted(done.stdout.split('\n')[:-1])
+
+
+def a_shell_completes_ids_as_text():
+    storage = Storage()
+    node = storage.node
+    for name in ('disk', 'dish[1]', 'other'):
+        storage.create(name)
+    node.run_job(dict(service(raw_exec('t', 'true'), Count=0), ID='d$(ls)', Name='d'))
+    alloc, own = node.alloc('plugin', 'g')['ID'], node.get('/v1/nodes')[0]['ID']
+    found = completed(node, 'volume', 'status', 'dis')
+    assert found == ['dish\\[1\\]', 'disk'], found
+    assert completed(node, 'volume', 'delete', 'dish\\[') == ['dish\\[1\\]']
+    assert completed(node, 'volume', 'detach', 'disk', own[:4]) == [own]
+    assert completed(node, 'plugin', 'status', '') == ['test']
+    assert completed(node, 'job', 'stop', 'd') == ['d\\$\\(ls\\)']
+    assert completed(node, 'alloc', 'logs', '-f', alloc[:2]) == [alloc]
+    assert completed(node, 'volume', 'status', '-sho') == ['-short']
+    assert completed(node, 'volume', 'create', 'd') == ['']
+    for name in ('disk', 'dish[1]', 'other'):
+        node.cli('volume', 'delete', name)
+    node.kill()
+    assert completed(node, 'volume', 'status', 'd') == ['']
+    node.start()
+    storage.finish()
+
+
 def refusals_are_told_and_change_nothing():
     storage = Storage()
     node = storage.node
@@ -472,5 +508,6 @@ sys.exit(tap([
     each_call_is_told_of_when_the_plugin_dies_with_it,
     a_claim_attaches_and_its_end_detaches_over_crashes_of_both,
     what_is_mounted_grows_with_its_storage,
+    a_shell_completes_ids_as_text,
     refusals_are_told_and_change_nothing,
 ]))

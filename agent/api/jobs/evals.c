@@ -8,11 +8,12 @@
 #include "agent/api/part.h"
 
 #include "server/alone/alone.h"
+#include "server/storage/storage.h"
 #include "spec/job.h"
 
 #include <string.h>
 
-enum { SEARCH_MATCHES_MAX = 20, SEARCH_CONTEXTS = 5 };
+enum { SEARCH_MATCHES_MAX = 20, SEARCH_CONTEXTS = 7 };
 
 json_t *api_evaluation(struct api *api, const struct alone_evaluation *evaluation)
 {
@@ -191,6 +192,25 @@ static void match_plugin(void *ctx, const char *id)
     match(ctx, id);
 }
 
+static bool match_volume(void *ctx, const struct storage_volume *volume)
+{
+    const struct search *search = ctx;
+
+    if (api_may(search->request, volume->namespace,
+                ACL_BIT(ACL_CSI_LIST_VOLUME) | ACL_BIT(ACL_CSI_READ_VOLUME)))
+        match(ctx, volume->id);
+    return true;
+}
+
+static bool match_host_volume(void *ctx, const struct storage_volume *volume)
+{
+    const struct search *search = ctx;
+
+    if (api_may(search->request, volume->namespace, ACL_BIT(ACL_HOST_VOLUME_READ)))
+        match(ctx, volume->id);
+    return true;
+}
+
 static bool match_evaluation(void *ctx, const struct alone_evaluation *evaluation)
 {
     if (may_see(ctx, evaluation->namespace))
@@ -217,12 +237,16 @@ static void search_context(struct search *search, const char *context)
         api_each_plugin(api, match_plugin, search);
     else if (text_equal(context, "nodes") && acl_allows_area(rights, ACL_NODE, ACL_READ))
         match(search, api->parts->node.identity.id);
+    else if (text_equal(context, "volumes"))
+        storage_each_volume(api->parts->storage, match_volume, search);
+    else if (text_equal(context, "host_volumes"))
+        storage_each_volume(api->parts->host_volumes, match_host_volume, search);
 }
 
 void api_search(struct api_request *request)
 {
-    static const char *const contexts[SEARCH_CONTEXTS] = {"allocs", "evals", "jobs", "nodes",
-                                                          "plugins"};
+    static const char *const contexts[SEARCH_CONTEXTS] = {
+        "allocs", "evals", "host_volumes", "jobs", "nodes", "plugins", "volumes"};
     json_t *body = api_body(request, false);
 
     if (body == NULL)

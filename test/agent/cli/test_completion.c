@@ -2,7 +2,8 @@
 #include "test/agent/cli/running.h"
 
 static const struct cli_verb *const verbs[] = {
-    &cli_alloc_signal, &cli_alloc_stop, &cli_journal_stats, &cli_completion, &cli_version,
+    &cli_alloc_signal,  &cli_alloc_stop,    &cli_eval_list,  &cli_volume_create,
+    &cli_volume_detach, &cli_journal_stats, &cli_completion, &cli_version,
 };
 
 static void test_script_names_verbs_with_all_their_flags(void **state)
@@ -15,13 +16,17 @@ static void test_script_names_verbs_with_all_their_flags(void **state)
     int status = cli_main(verbs, COUNT_OF(verbs), 3, argv);
     char *script = give_back(&out);
     assert_int_equal(status, CLI_OK);
-    assert_says(script, "words=\" alloc journal completion version\"\n");
+    assert_says(script, "words=\" alloc eval volume journal completion version\"\n");
     assert_says(script, "    alloc) words=\" signal stop\" ;;\n");
     assert_says(script, "    \"alloc signal\") words=\" -s -task -address -token -ca-cert -ca-path "
                         "-client-cert -client-key -tls-skip-verify -namespace -json "
                         "-no-color -h\"");
     assert_says(script, "    \"journal stats\") words=\" -dir -json -h\" ;;\n");
     assert_says(script, "    \"version\") words=\" -h\" ;;\n");
+    assert_says(script, "    \"alloc stop\") kinds=\" allocs\" ;;\n");
+    assert_says(script, "    \"volume detach\") kinds=\" volumes host_volumes nodes\" ;;\n");
+    assert_null(strstr(script, "\"journal stats\") kinds="));
+    assert_null(strstr(script, "\"volume create\") kinds="));
     free(script);
 }
 
