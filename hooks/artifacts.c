@@ -73,23 +73,25 @@ static int expand_pairs(const struct ordering *ordering, const struct spec_pairs
     return code;
 }
 
-/* A destination as the task knows it, as a path in the task's directory. */
-static int place(struct ordering *ordering, const char *text, const char **ret_place)
+/* Where a destination is, as the task knows it. */
+static int place(struct ordering *ordering, const char *text, struct hooks_place *ret_place)
 {
-    const char *driver = ordering->asked->task->driver, *path, *inside;
+    const char *driver = ordering->asked->task->driver, *path;
     bool host_paths = hooks_driver(ordering->hooks, driver)->isolation == ISOLATION_NONE;
+    const struct hooks_view view = {.name = ordering->asked->task->name,
+                                    .task = host_paths ? ordering->paths.task : "",
+                                    .shared = host_paths ? ordering->paths.shared : "/alloc"};
     int code = expand(ordering, text, &path);
 
     if (code != 0)
         return code;
-    inside = hooks_place(path, host_paths ? ordering->paths.task : "",
-                         host_paths ? ordering->paths.shared : "/alloc");
-    if (inside == NULL)
+    if (!hooks_place(&view, path, ordering->arena, ret_place))
         return err_set(ordering->err, ERR_INVALID,
-                       "artifact destination path escapes the directory of the task: %.120s", path);
-    ordering->has_secrets = ordering->has_secrets || text_equal(inside, "secrets") ||
-                            text_starts_with(inside, "secrets/");
-    *ret_place = inside;
+                       "artifact destination path escapes the directories of the task: %.120s",
+                       path);
+    bool is_secret = !ret_place->shared && (text_equal(ret_place->path, "secrets") ||
+                                            text_starts_with(ret_place->path, "secrets/"));
+    ordering->has_secrets = ordering->has_secrets || is_secret;
     return 0;
 }
 
@@ -99,7 +101,8 @@ static int add_artifact(struct ordering *ordering, const struct spec_artifact *a
     static const char *const modes[] = {
         [ARTIFACT_ANY] = "any", [ARTIFACT_FILE] = "file", [ARTIFACT_DIRECTORY] = "dir"};
     json_t *options = NULL, *headers = NULL;
-    const char *source = "", *destination = "";
+    const char *source = "";
+    struct hooks_place destination = {.path = ""};
     int code = expand(ordering, artifact->source, &source);
 
     if (code == 0)
@@ -114,10 +117,12 @@ static int add_artifact(struct ordering *ordering, const struct spec_artifact *a
     }
     json_t *value =
         json_pack("{s:s, s:s, s:s, s:s, s:b, s:o, s:o}", "source", source, "shown",
-                  artifact->source, "destination", destination, "mode", modes[artifact->mode],
+                  artifact->source, "destination", destination.path, "mode", modes[artifact->mode],
                   "insecure", artifact->insecure, "options", options, "headers", headers);
     if (value == NULL)
         return err_set(ordering->err, ERR_INVALID, "an artifact is not UTF-8 text");
+    if (destination.shared) /* an order without it is as those of older versions */
+        check(json_object_set_new(value, "shared", json_true()) == 0);
     check(json_array_append_new(list, value) == 0);
     return 0;
 }
@@ -273,6 +278,8 @@ int hooks_artifacts_prepare(const struct hook_request *request, struct err *err)
     int code = hooks_open_root(request, &root, err);
     if (code == 0)
         code = hooks_directory_open(root, request->task, request->task, &fetching->place, err);
+    if (code == 0)
+        code = hooks_directory_open(root, "alloc", "alloc", &fetching->shared, err);
     if (code == 0)
         code = find_owner(request, err);
     return code == 0 ? hold_order(order + 1, &fetching->order, err) : code;

@@ -20,7 +20,8 @@ enum { REPORT_BYTES_MAX = 64 * 1024, DESCRIPTORS = 256, EXIT_USAGE = 2, ID_SIZE 
 
 void fetching_init(struct hooks_fetching *fetching)
 {
-    *fetching = (struct hooks_fetching){.order = -1, .place = -1, .pidfd = -1, .report = -1};
+    *fetching =
+        (struct hooks_fetching){.order = -1, .place = -1, .shared = -1, .pidfd = -1, .report = -1};
 }
 
 static void close_one(int *fd)
@@ -131,7 +132,7 @@ int fetching_start(struct hooks_fetching *fetching, const struct hooks *hooks,
     (void)text_format(uid, sizeof(uid), "%u", (unsigned)fetching->uid); /* fits, and below */
     (void)text_format(gid, sizeof(gid), "%u", (unsigned)fetching->gid);
     choose_variables(hooks, &variables);
-    const int fds[] = {fetching->order, fetching->place, report[1]};
+    const int fds[] = {fetching->order, fetching->place, report[1], fetching->shared};
     const struct proc_spawn spawn = {
         .path = hooks->fetch->program,
         .argv = argv,
@@ -171,6 +172,7 @@ void fetching_close(struct hooks_fetching *fetching)
     }
     close_one(&fetching->order);
     close_one(&fetching->place);
+    close_one(&fetching->shared);
     close_one(&fetching->pidfd);
     close_one(&fetching->report);
 }

@@ -8,8 +8,9 @@
 
 /* What it is told, and what is known of it.  Zeroed before first use, but for the descriptors. */
 struct hooks_fetching {
-    int order, place; /* owned; -1: none.  What is asked for, and the task's directory */
-    uid_t uid;        /* whose its files are */
+    int order, place, shared; /* owned; -1: none.  What is asked for, and the directories of the
+                               * task and of its alloc */
+    uid_t uid;                /* whose its files are */
     gid_t gid;
     bool is_needed; /* false: all that is asked for is there */
 

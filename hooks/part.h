@@ -144,9 +144,21 @@ void hooks_forget_plugins(struct hooks *hooks);
 hook_begin hooks_payload_begin, hooks_artifacts_begin, hooks_render_begin;
 hook_function hooks_artifacts_prepare, hooks_render, hooks_watch, hooks_watch_end;
 
-/* PATH, as a task knows it, from the task's own directory on; NULL: it is elsewhere.  TASK and
- * SHARED are where the task knows that directory and its alloc's to be, "": TASK is its root. */
-const char *hooks_place(const char *path, const char *task, const char *shared);
+/* Where the task NAME knows its own directory and the one that its alloc shares to be; "": TASK is
+ * its root, in which the other is mounted. */
+struct hooks_view {
+    const char *name, *task, *shared;
+};
+
+/* A path from one of the two on, without ".." in it. */
+struct hooks_place {
+    const char *path;
+    bool shared;
+};
+
+/* Where PATH is, as a task knows it, kept in ARENA.  False: in neither. */
+bool hooks_place(const struct hooks_view *view, const char *path, struct arena *arena,
+                 struct hooks_place *ret_place);
 
 /* What an alloc asks of the network hook. */
 hook_begin hooks_network_begin;

@@ -49,12 +49,58 @@ static const char *beneath(const char *path, const char *directory)
     return path + length;
 }
 
-const char *hooks_place(const char *path, const char *task, const char *shared)
+/* FIRST and PATH from there on, as one path without "." and ".."; NULL: it goes up beyond. */
+static char *resolve(struct arena *arena, const char *first, const char *path)
 {
-    const char *inside = *task == '\0' ? NULL : beneath(path, task);
+    size_t length = strlen(first), size = length + strlen(path) + 2;
+    char *to = arena_new(arena, size);
 
-    if (text_goes_up(path) || beneath(path, shared) != NULL)
-        return NULL;
-    path = inside != NULL ? inside : path;
-    return path + strspn(path, "/");
+    memcpy(to, first, length);
+    while (*path != '\0') {
+        size_t part = strcspn(path, "/");
+
+        if (part == 2 && memcmp(path, "..", 2) == 0) {
+            if (length == 0)
+                return NULL;
+            while (length > 0 && to[length - 1] != '/')
+                length--;
+            length -= length > 0; /* the slash */
+        } else if (part > 0 && !(part == 1 && *path == '.')) {
+            if (length > 0)
+                to[length++] = '/';
+            memcpy(to + length, path, part);
+            length += part;
+        }
+        path += part + (path[part] == '/');
+    }
+    check(length < size);
+    to[length] = '\0';
+    return to;
+}
+
+static const char *skip_slash(const char *path)
+{
+    return path + (*path == '/');
+}
+
+bool hooks_place(const struct hooks_view *view, const char *path, struct arena *arena,
+                 struct hooks_place *ret_place)
+{
+    bool isolated = *view->task == '\0';
+    const char *shared = beneath(path, view->shared);
+    const char *own = isolated || shared != NULL ? NULL : beneath(path, view->task);
+    const char *whole = resolve(arena, shared != NULL ? "alloc" : view->name,
+                                shared != NULL ? shared
+                                : own != NULL  ? own
+                                               : path);
+
+    if (whole == NULL)
+        return false;
+    own = beneath(whole, view->name);
+    shared = beneath(own == NULL ? whole : isolated ? skip_slash(own) : "", "alloc");
+    if (own == NULL && shared == NULL)
+        return false;
+    *ret_place = (struct hooks_place){.path = skip_slash(shared != NULL ? shared : own),
+                                      .shared = shared != NULL};
+    return true;
 }

@@ -68,6 +68,25 @@ const char *spec_task_name_fault(const char *text)
     return NULL;
 }
 
+bool spec_leaves_alloc(const char *path)
+{
+    size_t depth = 1;
+
+    while (*path != '\0') {
+        size_t part = strcspn(path, "/");
+
+        if (part == 2 && memcmp(path, "..", 2) == 0) {
+            if (depth == 0)
+                return true;
+            depth--;
+        } else if (part > 0 && !(part == 1 && *path == '.')) {
+            depth++;
+        }
+        path += part + (path[part] == '/');
+    }
+    return false;
+}
+
 const char *spec_namespace_fault(const char *text)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-";

@@ -33,6 +33,10 @@ const char *spec_group_name_fault(const char *text);
 /* One part of a path that is not hidden, and not "alloc", the directory that all tasks share. */
 const char *spec_task_name_fault(const char *text);
 
+/* True if PATH, from the directory of a task on, leads out of its alloc; what is interpolated in it
+ * is taken for a name. */
+bool spec_leaves_alloc(const char *path);
+
 /* Letters, digits and dashes.  There is no slash in it, so that a job's key in the journal,
  * "job/<namespace>/<id>", says where its id begins. */
 const char *spec_namespace_fault(const char *text);

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 /* What cairn-fetch is started with, as descriptors. */
-enum { FETCH_ORDER = 3, FETCH_PLACE = 4, FETCH_REPORT = 5 };
+enum { FETCH_ORDER = 3, FETCH_PLACE = 4, FETCH_REPORT = 5, FETCH_SHARED = 6 };
 #define FETCH_PLACE_PATH "/proc/self/fd/4"
 
 enum { CHECKSUM_SIZE = 8 + 128 + 1, FILE_NAME_SIZE = 256, URL_SIZE = 3 * 4096 };

@@ -4,9 +4,10 @@
  * Bytes of strangers are read here and nowhere in the daemon.  For each artifact there are two
  * processes, one after the other.  The first talks to the network, or runs git, as nobody, and can
  * write to one file that has no name.  The second reads that file, checks it, and writes the task's
- * files: as the user of the task, without any capability, and with the task's directory for its
- * root and no network, so that whatever an archive makes of it can do there only what the task may.
- * This one stays between them, looks at no such byte, and is stopped by the daemon with both.
+ * files: as the user of the task, without any capability, and with the task's directory, or the one
+ * that its alloc shares, for its root and no network, so that whatever an archive makes of it can
+ * do there only what the task may. This one stays between them, looks at no such byte, and is
+ * stopped by the daemon with both.
  *
  * usage: cairn-fetch UID GID, with the descriptors of fetch.h.  Exit 0: all are there; else the
  * last line of the report says which is not, and why.  Who is not root does the same without the
@@ -76,6 +77,12 @@ static int drop_capabilities(void)
     return (int)syscall(SYS_capset, &header, none);
 }
 
+/* The directory that the artifact goes into. */
+static int place_of(const struct step *step)
+{
+    return json_is_true(json_object_get(step->artifact, "shared")) ? FETCH_SHARED : FETCH_PLACE;
+}
+
 /* Becomes who may do little; what fails here must not go on. */
 static int become(const struct step *step, struct err *err)
 {
@@ -86,14 +93,15 @@ static int become(const struct step *step, struct err *err)
     (void)umask(022);
     if (setrlimit(RLIMIT_CORE, &none) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return err_os(err, ERR_IO, errno, "cannot lay down privileges");
-    if (geteuid() == 0 && ((step->is_unpacking && (fchdir(FETCH_PLACE) != 0 || chroot(".") != 0)) ||
-                           setgroups(0, NULL) != 0 || setresgid(gid, gid, gid) != 0 ||
-                           setresuid(uid, uid, uid) != 0 || drop_capabilities() != 0))
+    if (geteuid() == 0 &&
+        ((step->is_unpacking && (fchdir(place_of(step)) != 0 || chroot(".") != 0)) ||
+         setgroups(0, NULL) != 0 || setresgid(gid, gid, gid) != 0 ||
+         setresuid(uid, uid, uid) != 0 || drop_capabilities() != 0))
         return err_os(err, ERR_IO, errno, "cannot lay down privileges");
-    end_with_parent(step); /* a change of the user ends what was said of it before */
-    (void)close(
-        FETCH_ORDER); /* what other artifacts are asked for with, and the task's directory: */
-    (void)close(FETCH_PLACE); /* who needs it is in it */
+    end_with_parent(step);    /* a change of the user ends what was said of it before */
+    (void)close(FETCH_ORDER); /* what other artifacts are asked for with, and the directories: */
+    (void)close(FETCH_PLACE); /* who needs one is in it */
+    (void)close(FETCH_SHARED);
     return 0;
 }
 
@@ -267,7 +275,7 @@ static int unpack(struct step *step, struct err *err)
 {
     static struct source source;
 
-    if (geteuid() != 0 && fchdir(FETCH_PLACE) != 0)
+    if (geteuid() != 0 && fchdir(place_of(step)) != 0)
         return err_os(err, ERR_IO, errno, "cannot enter the task's directory");
     int code = become(step, err);
     if (code == 0)

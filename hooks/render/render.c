@@ -83,11 +83,11 @@ struct ordering {
     struct hooks_names names;
     struct arena *arena;
     struct err *err;
-    const char *task, *shared; /* where the task knows them to be */
+    struct hooks_view view;
 };
 
-/* TEXT interpolated, in the task's directory; "" stays so. */
-static int place(const struct ordering *ordering, const char *text, const char **ret_place)
+/* Where TEXT, interpolated, is. */
+static int place(const struct ordering *ordering, const char *text, struct hooks_place *ret_place)
 {
     const char *path;
     int code = hooks_expand_plain(&ordering->names, ordering->arena, text, PLACE_BYTES_MAX, &path,
@@ -95,10 +95,9 @@ static int place(const struct ordering *ordering, const char *text, const char *
 
     if (code != 0)
         return code;
-    *ret_place = hooks_place(path, ordering->task, ordering->shared);
-    if (*ret_place == NULL)
+    if (!hooks_place(&ordering->view, path, ordering->arena, ret_place))
         return err_set(ordering->err, ERR_INVALID,
-                       "template path escapes the directory of the task: %.120s", path);
+                       "template path escapes the directories of the task: %.120s", path);
     return 0;
 }
 
@@ -124,7 +123,7 @@ static int number_of(const struct spec_template *template)
 static int add_template(const struct ordering *ordering, const struct spec_template *template,
                         json_t *list)
 {
-    const char *source = "", *destination = "";
+    struct hooks_place source, destination;
     int code = place(ordering, template->source, &source);
 
     if (code == 0)
@@ -132,10 +131,11 @@ static int add_template(const struct ordering *ordering, const struct spec_templ
     if (code != 0)
         return code;
     json_t *value = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:b, s:b, s:b, s:i, s:i, s:I}", "source", source,
-        "data", template->data, "destination", destination, "left", template->left, "right",
-        template->right, "mode", (int)template->mode, "uid", (json_int_t) template->uid, "gid",
-        (json_int_t) template->gid, "env", template->env, "strict", template->strict, "once",
+        "{s:s, s:b, s:s, s:s, s:b, s:s, s:s, s:i, s:I, s:I, s:b, s:b, s:b, s:i, s:i, s:I}",
+        "source", source.path, "source_shared", source.shared, "data", template->data,
+        "destination", destination.path, "shared", destination.shared, "left", template->left,
+        "right", template->right, "mode", (int)template->mode, "uid", (json_int_t) template->uid,
+        "gid", (json_int_t) template->gid, "env", template->env, "strict", template->strict, "once",
         template->once, "change", change_of(template), "number", number_of(template), "splay",
         (json_int_t) template->splay_ms);
     if (value == NULL)
@@ -194,16 +194,17 @@ int hooks_render_begin(const struct hooks *hooks, const struct hook_run *asked, 
     const struct ordering ordering = {.names = {.node = hooks->node, .env = &env},
                                       .arena = &arena,
                                       .err = err,
-                                      .task = host_paths ? paths.task : "",
-                                      .shared = host_paths ? paths.shared : "/alloc"};
+                                      .view = {.name = task->name,
+                                               .task = host_paths ? paths.task : "",
+                                               .shared = host_paths ? paths.shared : "/alloc"}};
     for (size_t i = 0; code == 0 && i < task->templates_count; i++)
         code = add_template(&ordering, &task->templates[i], list);
     if (code == 0) {
         json_t *order =
             json_pack("{s:o, s:O, s:s, s:s, s:I, s:I, s:I}", "names", names_of(hooks->node, &env),
-                      "templates", list, "task", ordering.task, "shared", ordering.shared, "now",
-                      (json_int_t)loop_now_unix_ns(), "settle", (json_int_t)settle_ms, "settle_max",
-                      (json_int_t)settle_max_ms);
+                      "templates", list, "task", ordering.view.task, "shared", ordering.view.shared,
+                      "now", (json_int_t)loop_now_unix_ns(), "settle", (json_int_t)settle_ms,
+                      "settle_max", (json_int_t)settle_max_ms);
 
         check(order != NULL);
         *ret_order = json_dumps(order, JSON_COMPACT);
@@ -220,7 +221,7 @@ int hooks_render_begin(const struct hooks *hooks, const struct hook_run *asked, 
 struct rendering {
     const struct hook_request *request;
     const json_t *order;
-    int place; /* the task's directory */
+    int place, shared; /* the directories of the task and of its alloc */
     struct host_user owner;
     struct rendered *said; /* of each template */
     struct renderer renderer;
@@ -282,12 +283,12 @@ static void mark(struct hooks_rerender *again, int fd, uint32_t events, const ch
 }
 
 /* Each directory on the way to PATH, as far as there is one, for what comes or goes there. */
-static void mark_way(const struct rendering *rendering, const char *path)
+static void mark_way(const struct rendering *rendering, int place, const char *path)
 {
     static const uint32_t events =
         IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR | IN_EXCL_UNLINK;
     struct hooks_rerender *again = rendering->request->again;
-    scoped_fd int at = openat(rendering->place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    scoped_fd int at = openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     char name[NAME_SIZE];
 
     while (again != NULL && at >= 0) {
@@ -305,16 +306,15 @@ static void mark_way(const struct rendering *rendering, const char *path)
     }
 }
 
-/* A file of the task's own directory, by a path from there on.  Marked before it is read: what
- * changes meanwhile is told. */
-static int read_beneath(const struct rendering *rendering, const char *path, char **ret_text,
-                        size_t *ret_length, struct err *err)
+/* A file in PLACE, by a path from there on.  Marked before it is read: what changes meanwhile is
+ * told. */
+static int read_beneath(const struct rendering *rendering, int place, const char *path,
+                        char **ret_text, size_t *ret_length, struct err *err)
 {
     struct stat status;
 
-    mark_way(rendering, path);
-    scoped_fd int fd =
-        beneath_open(rendering->place, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+    mark_way(rendering, place, path);
+    scoped_fd int fd = beneath_open(place, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
 
     if (fd < 0)
         return err_os(err, err_from_errno(-fd), -fd, "cannot open it");
@@ -329,15 +329,30 @@ static int read_file(void *ctx, const char *path, char **ret_text, size_t *ret_l
                      struct err *err)
 {
     const struct rendering *rendering = ctx;
-    const char *inside = hooks_place(path, order_text(rendering->order, "task"),
-                                     order_text(rendering->order, "shared"));
+    const struct hooks_view view = {.name = rendering->request->task,
+                                    .task = order_text(rendering->order, "task"),
+                                    .shared = order_text(rendering->order, "shared")};
+    struct arena arena = {0};
+    struct hooks_place place;
+    int code = 0;
 
-    if (inside == NULL)
-        return err_set(err, ERR_REFUSED, "it is not in the directory of the task");
-    return read_beneath(rendering, inside, ret_text, ret_length, err);
+    if (!hooks_place(&view, path, &arena, &place) || place.shared)
+        code = err_set(err, ERR_REFUSED, "it is not in the directory of the task");
+    else
+        code = read_beneath(rendering, rendering->place, place.path, ret_text, ret_length, err);
+    arena_free(&arena);
+    return code;
 }
 
 /* --- what is rendered --- */
+
+/* The directory that a path of TEMPLATE starts from: FIELD says which. */
+static int place_of(const struct rendering *rendering, const json_t *template, const char *field)
+{
+    bool shared = json_is_true(json_object_get(template, field));
+
+    return shared ? rendering->shared : rendering->place;
+}
 
 /* True if the file NAME is what would be written. */
 static bool is_so(int directory, const char *name, const char *text, size_t length,
@@ -372,7 +387,8 @@ static int write_file(const struct rendering *rendering, const json_t *template,
     scoped_fd int directory = -1;
     char name[NAME_SIZE];
     bool gives = rendering->request->privileged;
-    int code = hooks_file_enter(rendering->place, order_text(template, "destination"),
+    int code = hooks_file_enter(place_of(rendering, template, "shared"),
+                                order_text(template, "destination"),
                                 gives ? &rendering->owner : NULL, name, &directory, err);
 
     if (code != 0 || is_so(directory, name, text, length, &wanted))
@@ -464,9 +480,10 @@ static int say(struct rendering *rendering, const json_t *template, struct rende
     return renderer_say(&rendering->renderer, order, ret_text, ret_length, ret_asks_time, err);
 }
 
-static bool is_there(const struct rendering *rendering, const char *destination)
+static bool is_there(const struct rendering *rendering, const json_t *template)
 {
-    scoped_fd int fd = beneath_open(rendering->place, destination, O_PATH | O_CLOEXEC, 0);
+    scoped_fd int fd = beneath_open(place_of(rendering, template, "shared"),
+                                    order_text(template, "destination"), O_PATH | O_CLOEXEC, 0);
 
     return fd >= 0;
 }
@@ -498,7 +515,8 @@ static int render(struct rendering *rendering, const json_t *template, size_t nu
         return 0;
     }
     if (*source != '\0')
-        code = read_beneath(rendering, source, &read, &order.length, err);
+        code = read_beneath(rendering, place_of(rendering, template, "source_shared"), source,
+                            &read, &order.length, err);
     if (code != 0)
         return err_wrap(err, "the source \"%.60s\"", source);
     if (read != NULL)
@@ -507,7 +525,7 @@ static int render(struct rendering *rendering, const json_t *template, size_t nu
     said->mode = (uint8_t)json_integer_value(json_object_get(template, "change"));
     said->number = (uint8_t)json_integer_value(json_object_get(template, "number"));
     bool same = before != NULL && memcmp(before->digest, said->digest, sizeof(said->digest)) == 0;
-    if (code == 0 && !(same && asks_time && is_there(rendering, destination)))
+    if (code == 0 && !(same && asks_time && is_there(rendering, template)))
         code = write_file(rendering, template, text, length, err);
     if (code == 0 && json_is_true(json_object_get(template, "env")))
         code = add_variables(rendering, text, err);
@@ -547,15 +565,18 @@ int hooks_render(const struct hook_request *request, struct err *err)
     json_t *order = json_loads(request->order, 0, NULL);
     struct rendering rendering = {
         .request = request, .order = order, .owner = {.uid = geteuid(), .gid = getegid()}};
-    scoped_fd int root = -1, task = -1;
+    scoped_fd int root = -1, task = -1, shared = -1;
     int code = hooks_open_root(request, &root, err);
 
     check(order != NULL);
     if (code == 0)
         code = hooks_directory_open(root, request->task, request->task, &task, err);
+    if (code == 0)
+        code = hooks_directory_open(root, "alloc", "alloc", &shared, err);
     if (code == 0 && request->privileged && *request->user != '\0')
         code = host_user_find(request->user, &rendering.owner, err);
     rendering.place = task;
+    rendering.shared = shared;
     rendering.renderer = (struct renderer){.program = request->parser,
                                            .names = json_object_get(order, "names"),
                                            .read = read_file,

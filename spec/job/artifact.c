@@ -34,7 +34,8 @@ static void default_artifact(json_t *artifact)
         (void)text_append(destination, sizeof(destination), name == NULL ? source : name + 1);
     set_default(artifact, "GetterSource", "");
     set_default(artifact, "GetterMode", "any");
-    set_default(artifact, "RelativeDest", destination);
+    if (json_object_get(artifact, "RelativeDest") == NULL) /* "" is the task's own directory */
+        check(json_object_set_new(artifact, "RelativeDest", json_string(destination)) == 0);
     if (json_object_get(artifact, "GetterInsecure") == NULL)
         check(json_object_set_new(artifact, "GetterInsecure", json_false()) == 0);
 }
@@ -131,10 +132,10 @@ static void check_artifact(struct jobspec_work *work, const json_t *artifact)
         jobspec_complain(work, artifact, "RelativeDest", NULL,
                          "the destination of an artifact is longer than %d bytes",
                          SPEC_PLACE_SIZE - 1);
-    else if (text_goes_up(destination))
+    else if (spec_leaves_alloc(destination))
         jobspec_complain(work, artifact, "RelativeDest",
-                         "write a path in the task's directory, as in \"local/\"",
-                         "destination escapes the directory of the task: \"%.80s\"", destination);
+                         "write a path in the task's directory, as in \"local/\", or \"../alloc/\"",
+                         "destination escapes the directory of the alloc: \"%.80s\"", destination);
     check_checksum(work, artifact);
 }
 

@@ -81,10 +81,11 @@ static void check_path(struct jobspec_work *work, const json_t *template, const 
     if (strlen(path) >= SPEC_PLACE_SIZE)
         jobspec_complain(work, template, field, NULL,
                          "the %s of a template is longer than %d bytes", what, SPEC_PLACE_SIZE - 1);
-    else if (text_goes_up(path))
+    else if (spec_leaves_alloc(path))
         jobspec_complain(
-            work, template, field, "write a path in the task's directory, as in \"local/file\"",
-            "the %s of a template escapes the directory of the task: \"%.80s\"", what, path);
+            work, template, field,
+            "write a path in the task's directory, as in \"local/file\", or \"../alloc/file\"",
+            "the %s of a template escapes the directory of the alloc: \"%.80s\"", what, path);
 }
 
 static int read_text(const json_t *template, struct err *err)

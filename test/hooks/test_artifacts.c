@@ -156,11 +156,11 @@ static void test_what_only_root_may_read_is_not_fetched(void **state)
     assert_int_not_equal(access(in_alloc(fixture, "web/local/source"), F_OK), 0);
 }
 
-static void test_destination_is_in_the_tasks_directory(void **state)
+static void test_destination_is_in_a_directory_of_the_task(void **state)
 {
     struct fixture *fixture = *state;
-    static const char *const outside[] = {"local/../../../x", "..", "${NOMAD_ALLOC_DIR}/data",
-                                          "${meta.up}/x"};
+    static const char *const outside[] = {"local/../../../x", "..", "${NOMAD_ALLOC_DIR}/../data",
+                                          "../other/local", "${meta.up}/x"};
     struct spec_pair up = {"up", "local/../.."};
 
     fixture->node.meta = (struct spec_pairs){&up, 1};
@@ -168,11 +168,33 @@ static void test_destination_is_in_the_tasks_directory(void **state)
     for (size_t i = 0; i < COUNT_OF(outside); i++) {
         fetched.artifact.destination = outside[i];
         assert_int_equal(fetch(fixture), ERR_INVALID);
-        assert_outcome(fixture, ERR_INVALID, false, "escapes the directory of the task");
+        assert_outcome(fixture, ERR_INVALID, false, "escapes the directories of the task");
     }
     fetched.artifact.destination = "${NOMAD_SECRETS_DIR}/x";
     assert_int_equal(fetch(fixture), 0);
     assert_content(fixture, "web/secrets/x/source", "x");
+}
+
+static void test_directory_of_the_alloc_may_be_the_destination(void **state)
+{
+    struct fixture *fixture = *state;
+
+    write_source(fixture, "x");
+    assert_return_code(symlink("/tmp", in_alloc(fixture, "alloc/data/link")), errno);
+    assert_return_code(symlink("../web/local", in_alloc(fixture, "alloc/data/near")), errno);
+    fetched.artifact.destination = "../alloc/data/link";
+    assert_int_equal(fetch(fixture), ERR_IO);
+    assert_int_not_equal(access("/tmp/source", F_OK), 0);
+    fetched.artifact.destination = "../alloc/data/near";
+    assert_int_equal(fetch(fixture), ERR_IO);
+    assert_false(exists(in_alloc(fixture, "web/local/source")));
+    fetched.artifact.destination = "../alloc/data/own";
+    assert_int_equal(fetch(fixture), 0);
+    assert_content(fixture, "alloc/data/own/source", "x");
+    assert_false(exists(in_alloc(fixture, "web/data")));
+    fetched.artifact.destination = "${NOMAD_ALLOC_DIR}/other";
+    assert_int_equal(fetch(fixture), 0);
+    assert_content(fixture, "alloc/other/source", "x");
 }
 
 static void test_what_secrets_have_lost_is_fetched_again(void **state)
@@ -257,7 +279,8 @@ int main(void)
         TEST(test_what_was_fetched_is_not_fetched_again),
         TEST(test_failure_leaves_nothing_and_may_be_tried_again),
         TEST(test_what_only_root_may_read_is_not_fetched),
-        TEST(test_destination_is_in_the_tasks_directory),
+        TEST(test_destination_is_in_a_directory_of_the_task),
+        TEST(test_directory_of_the_alloc_may_be_the_destination),
         TEST(test_what_secrets_have_lost_is_fetched_again),
         TEST(test_link_in_the_way_is_not_followed),
         TEST(test_one_that_nobody_waits_for_ends),

@@ -336,6 +336,55 @@ static void test_template_that_is_rendered_once_is_left(void **state)
     assert_says(fixture, "signal", "1");
 }
 
+static void write_shared(struct fixture *fixture, const char *name, const char *content)
+{
+    char path[PATH_SIZE];
+
+    assert_true(text_format(path, sizeof(path), "%s/alloc/data/%s", fixture->root, name));
+    assert_int_equal(
+        file_write_durable(path, content, strlen(content), 0644, &fixture->scratch.err), 0);
+}
+
+static void test_templates_reach_the_directory_of_the_alloc(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[PATH_SIZE];
+
+    rendered.templates[1].source = "../alloc/data/b.tpl";
+    rendered.templates[1].data = "";
+    rendered.templates[0].destination = "${NOMAD_ALLOC_DIR}/data/made/noop";
+    write_shared(fixture, "b.tpl", "1 {{ env \"NOMAD_TASK_NAME\" }}");
+    start(fixture);
+    assert_says(fixture, "signal", "1 web");
+    assert_says(fixture, "../../alloc/data/made/noop", "1");
+    write_shared(fixture, "b.tpl", "2");
+    await_telling(fixture, 1);
+    assert_int_equal(rendered.signals, 1u << 9);
+    assert_says(fixture, "signal", "2");
+    /* What others put there leads nowhere. */
+    assert_true(text_format(path, sizeof(path), "%s/alloc/data/link", fixture->root));
+    assert_return_code(symlink("/tmp", path), errno);
+    rendered.templates[0].destination = "../alloc/data/link/cairn-noop";
+    assert_int_not_equal(run_template(fixture, PHASE_PRESTART), 0);
+    assert_int_not_equal(access("/tmp/cairn-noop", F_OK), 0);
+    rendered.templates[0].destination = "local/noop";
+    rendered.templates[1].source = "../alloc/data/link/b.tpl";
+    assert_int_not_equal(run_template(fixture, PHASE_PRESTART), 0);
+    rendered.templates[1].source = "../other/b.tpl";
+    assert_int_equal(run_template(fixture, PHASE_PRESTART), ERR_INVALID);
+    assert_non_null(strstr(fixture->text, "escapes the directories of the task"));
+}
+
+static void test_files_of_the_alloc_are_no_files_for_templates(void **state)
+{
+    struct fixture *fixture = *state;
+
+    write_shared(fixture, "a", "1");
+    rendered.templates[0].data = "{{ file \"../alloc/data/a\" }}";
+    assert_int_not_equal(run_template(fixture, PHASE_PRESTART), 0);
+    assert_non_null(strstr(fixture->text, "it is not in the directory of the task"));
+}
+
 /* Puts a program in the place of the renderer. */
 static void replace_renderer(struct fixture *fixture, const char *script)
 {
@@ -443,6 +492,8 @@ int main(void)
         TEST(test_splay_of_what_was_taken_back_holds_up_nothing),
         TEST(test_start_and_end_of_the_task_end_its_watch),
         TEST(test_template_that_is_rendered_once_is_left),
+        TEST(test_templates_reach_the_directory_of_the_alloc),
+        TEST(test_files_of_the_alloc_are_no_files_for_templates),
         TEST(test_renderer_that_fails_fails_what_it_renders),
         TEST(test_failure_that_may_be_over_is_tried_again),
     };

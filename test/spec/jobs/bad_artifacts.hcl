@@ -5,7 +5,7 @@ job "j" {
       artifact {}
       artifact {
         source      = "s3::https://example.com/bucket/x"
-        destination = "local/../../other"
+        destination = "local/../../../other"
         mode        = "tree"
         options {
           checksum = "sha256:12"
@@ -19,7 +19,7 @@ job "j" {
       }
       artifact {
         source      = "${meta.mirror}/x.tgz"
-        destination = "../alloc/data"
+        destination = "../../other/data"
         options {
           checksum = "md5:${meta.sum}"
         }
