@@ -3,8 +3,8 @@
 
 Crash points are before and after each journal commit and before each effect (agent/crash.h).  The
 scenario "plain": a service group whose one task is restarted by policy, a batch group that
-finishes, a job that is dispatched with a payload, by whoever asks until he is answered, a command
-that is run in a task, a user's restart, a stop, a purge.  "group": one of the driver exec with a prestart task,
+finishes, a job that is dispatched with a payload, by whoever asks until he is answered, a periodic
+one that is launched by hand, a command that is run in a task, a user's restart, a stop, a purge.  "group": one of the driver exec with a prestart task,
 a sidecar, a leader and a poststop task, a volume of the node and a sticky disk, whose sidecar has
 an artifact and three templates that change, one to be told by a signal, one by a script and one by
 another start, in whose leader a command is run, beside which a job is dispatched with a payload, and which is updated,
@@ -100,6 +100,12 @@ def parameterized_job(directory):
     }
 
 
+def periodic_job(directory):
+    job = batch_job(directory)
+    job.update(ID='timed', Name='timed', Periodic={'Spec': '0 0 1 1 * 2099', 'ProhibitOverlap': True})
+    return job
+
+
 class Run:
     """One scenario on one node, the daemon dying at point N."""
     silent = ()  # tasks that leave no trail
@@ -159,9 +165,16 @@ class Run:
         assert children == [made['DispatchedJobID']], (children, made)
         return children[0]
 
-    def answered(self, child):
-        """Its task has seen what it was dispatched with, once."""
-        state = self.node.task(child, 'once', 'work')
+    def launched(self):
+        """Launched by hand, once: who was not answered looks whether it was."""
+        children = [job['ID'] for job in self.node.get('/v1/jobs') if job['ParentID'] == 'timed']
+        if not children:
+            self.node.put('/v1/job/timed/periodic/force', {})
+        assert len(children) < 2, children
+        return children and children[0]
+
+    def ended_once(self, job):
+        state = self.node.task(job, 'once', 'work')
         return state is not None and state['State'] == 'dead' and state
 
     def entered(self):
@@ -211,15 +224,17 @@ class Run:
         flaky = self.step('flaky to run again', lambda: (self.running('flaky') or {}).get(
             'Restarts') and self.running('flaky'))
         assert exit_codes(flaky) == [7], 'flaky ended with %r' % exit_codes(flaky)
-        batch = self.step('the batch task to end', lambda: (
-            lambda state: state and state['State'] == 'dead' and state)(
-                node.task('batch', 'once', 'work')))
+        batch = self.step('the batch task to end', lambda: self.ended_once('batch'))
         assert exit_codes(batch) == [3], 'the batch task ended with %r' % exit_codes(batch)
         assert batch['Failed'], 'exit code 3 is a failure'
         self.step('the parameterized job', lambda: self.submitted(parameterized_job(node.dir)))
         child = self.step('the dispatch', self.dispatched)
-        asked = self.step('what was dispatched to end', lambda: self.answered(child))
+        asked = self.step('what was dispatched to end', lambda: self.ended_once(child))
         assert exit_codes(asked) == [5], 'what was dispatched ended with %r' % exit_codes(asked)
+        self.step('the periodic job', lambda: self.submitted(periodic_job(node.dir)))
+        child = self.step('the launch', self.launched)
+        timed = self.step('what was launched to end', lambda: self.ended_once(child))
+        assert exit_codes(timed) == [3], 'what was launched ended with %r' % exit_codes(timed)
         self.step('a command in steady', self.entered)
         self.step('the restart', self.restarted)
         self.step('the end of the command', lambda: not self.inside())
@@ -383,7 +398,7 @@ class GroupRun(Run):
         self.changes_are_told(first)
         self.step('the parameterized job', lambda: self.submitted(parameterized_job(self.trail)))
         child = self.step('the dispatch', self.dispatched)
-        asked = self.step('what was dispatched to end', lambda: self.answered(child))
+        asked = self.step('what was dispatched to end', lambda: self.ended_once(child))
         assert exit_codes(asked) == [5], 'what was dispatched ended with %r' % exit_codes(asked)
         self.step('a command in main', self.entered)
         second = self.step('the update', self.updated)

@@ -285,6 +285,43 @@ def a_full_disk_dispatches_nothing_and_ends_no_session():
     finish(node)
 
 
+def a_full_disk_launches_nothing_and_forgets_no_time():
+    """A periodic job, by hand and at its times: what could not be stored was never launched."""
+    node = SmallNode()
+    node.start()
+    for name, spec in (('timed', '* * * * * * *'), ('forced', '0 0 1 1 * 2099')):
+        wanted = job(name, 'exit 0')
+        wanted.update(Type='batch', Periodic={'Spec': spec})
+        del wanted['TaskGroups'][0]['RestartPolicy']
+        node.run_job(wanted)
+
+    def children(name):
+        return [known['ID'] for known in node.get('/v1/jobs') if known['ParentID'] == name]
+
+    def force():
+        try:
+            return node.put('/v1/job/forced/periodic/force', {})
+        except Refused as answer:
+            return answer
+    wait_for('a launch', lambda: children('timed'))
+    node.fill()
+    answer = wait_for('a refusal', lambda: (lambda it: isinstance(it, Refused) and it)(force()))
+    assert answer.status == 503 and 'space' in answer.text.lower(), (answer.status, answer.text)
+    by_hand = children('forced')  # by those that were still stored
+    before = len(children('timed'))
+    node.kill()
+    node.start()
+    assert children('forced') == by_hand, (children('forced'), by_hand)
+    node.free()
+    wait_for('another launch', lambda: len(children('timed')) > before)
+    wait_for('one by hand', lambda: not isinstance(force(), Refused))
+    assert len(children('forced')) == len(by_hand) + 1, (children('forced'), by_hand)
+    for child in children('timed'):
+        wait_for('its end', lambda one=child: node.get('/v1/job/' + one)['Status'] == 'dead')
+        assert len(node.allocs(child)) <= 1, child
+    finish(node)
+
+
 def a_full_disk_renders_and_fetches_nothing_by_half():
     """What is there stays whole, what is not is told, and both are made good when there is room."""
     node = SmallNode('client {\n  alloc_dir = "%s"\n}\n' % os.path.join(tempfile.gettempdir(), uuid.uuid4().hex))
@@ -388,10 +425,11 @@ if __name__ == '__main__':
     sys.exit(tap([
         a_full_disk_refuses_commands_and_keeps_payloads,
         a_first_token_that_cannot_be_stored_is_nobody_elses,
-    a_full_disk_takes_what_ends_things,
+        a_full_disk_takes_what_ends_things,
         a_task_that_fills_the_nodes_disk_can_be_stopped,
         a_full_disk_and_a_crash_lose_nothing,
         a_full_disk_dispatches_nothing_and_ends_no_session,
+        a_full_disk_launches_nothing_and_forgets_no_time,
         a_full_disk_renders_and_fetches_nothing_by_half,
         a_file_system_made_read_only_is_watched_from,
     ]))

@@ -279,10 +279,15 @@ def a_session_ends_with_the_daemon():
     node, alloc, mark = start_both()
     held = [Session(node, alloc, name, ['sh', '-c', '(setsid sleep %s &); echo up; sleep %s'
                                         % (mark, mark)]).hear_until('up') for name in 're']
-    wait_for('all', lambda: len(pids('sleep ' + mark)) == 4)
+    shown = subprocess.Popen([os.path.join(node.build, 'cairn'), 'alloc', 'exec', '-task', 'r', alloc, 'sleep', mark],
+                             env=dict(os.environ, NOMAD_ADDR='http://127.0.0.1:%d' % node.port),
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    wait_for('all', lambda: len(pids('sleep ' + mark)) >= 5)  # the command line of that one is like theirs
     node.kill()
     for session in held:
         session.hear_all()
+    said = shown.communicate(timeout=20)[0]
+    assert shown.returncode == 1 and 'connection' in said and said.count('\n') == 1, (shown.returncode, said)
     nothing_is_left(mark)
     node.start()
     wait_for('the task to be taken up',
