@@ -41,6 +41,7 @@ struct loop {
     bool running, stop;
 
     ev_prepare prepare;
+    ev_check woken; /* behind all events of an iteration */
     ev_idle more;
     ev_periodic never;
     struct io_before_sleep *before_sleep; /* in the order of arming */
@@ -50,6 +51,7 @@ struct loop {
     struct timers timers;
     ev_io timer_io;
     uint64_t timer_set_ms; /* what the timer descriptor is set to, 0: disarmed */
+    bool timer_is_due;     /* the first timer is for now, which needs no descriptor */
 
     uint64_t crowd_until_ms; /* of this iteration, 0: nobody of the crowd has come */
     struct io_watch *late, **late_end;
@@ -63,13 +65,14 @@ struct loop {
     struct loop_guest *guests;
 };
 
+/* A deadline that has moved away leaves it as it is: it wakes the loop once for nothing, at most as
+ * often as it would have been set, and who puts off a deadline with each request costs no call. */
 static void set_timer_descriptor(struct loop *loop)
 {
     const struct io_timer *first = timers_first(&loop->timers);
-    /* A deadline of 0 would disarm the descriptor; 1 ms after boot is as long ago. */
-    uint64_t at_ms = first == NULL ? 0 : first->at_ms == 0 ? 1 : first->at_ms;
+    uint64_t at_ms = first == NULL ? 0 : first->at_ms;
 
-    if (at_ms == loop->timer_set_ms)
+    if (at_ms == loop->timer_set_ms || (loop->timer_set_ms != 0 && at_ms > loop->timer_set_ms))
         return;
     struct itimerspec spec = {.it_value = {.tv_sec = (time_t)(at_ms / 1000u),
                                            .tv_nsec = (long)(at_ms % 1000u) * 1000000L}};
@@ -140,11 +143,14 @@ static void on_prepare(struct ev_loop *ev, ev_prepare *prepare, int events)
         loop->next_before = before->next;
         more |= before->cb(before->ctx);
     }
-    if (more || loop->before_armed)
+    const struct io_timer *first = timers_first(&loop->timers);
+    loop->timer_is_due = first != NULL && first->at_ms == 0;
+    if (more || loop->before_armed || loop->timer_is_due)
         ev_idle_start(ev, &loop->more);
     else
         ev_idle_stop(ev, &loop->more);
-    set_timer_descriptor(loop);
+    if (!loop->timer_is_due)
+        set_timer_descriptor(loop);
 }
 
 static void on_nothing(struct ev_loop *ev, ev_idle *idle, int events)
@@ -190,6 +196,17 @@ void io_before_sleep_stop(struct io_before_sleep *before)
 
 /* --- timers --- */
 
+/* One armed by these very callbacks waits for the next iteration: no callback can keep the loop
+ * from its descriptors, nor from the other timers. */
+static void call_due(struct loop *loop)
+{
+    timers_collect(&loop->timers, loop_now_ms());
+    for (struct io_timer *timer; (timer = timers_next_due(&loop->timers)) != NULL;) {
+        io_timer_stop(timer);
+        timer->cb(timer);
+    }
+}
+
 static void on_timer(struct ev_loop *ev, ev_io *io, int events)
 {
     struct loop *loop = io->data;
@@ -199,14 +216,17 @@ static void on_timer(struct ev_loop *ev, ev_io *io, int events)
 
     if (read(io->fd, &expirations, sizeof(expirations)) == (ssize_t)sizeof(expirations))
         loop->timer_set_ms = 0; /* it was one shot */
+    call_due(loop);
+}
 
-    /* One armed by these very callbacks waits for the next iteration: no callback can keep the loop
-     * from its descriptors, nor from the other timers. */
-    timers_collect(&loop->timers, loop_now_ms());
-    for (struct io_timer *timer; (timer = timers_next_due(&loop->timers)) != NULL;) {
-        io_timer_stop(timer);
-        timer->cb(timer);
-    }
+static void on_woken(struct ev_loop *ev, ev_check *woken, int events)
+{
+    struct loop *loop = woken->data;
+    (void)ev;
+    (void)events;
+
+    if (loop->timer_is_due)
+        call_due(loop);
 }
 
 void io_timer_start(struct loop *loop, struct io_timer *timer, uint64_t at_ms,
@@ -487,6 +507,12 @@ struct loop *loop_new(void)
     ev_set_priority(&loop->prepare, EV_MINPRI);
     loop->prepare.data = loop;
     ev_prepare_start(loop->ev, &loop->prepare);
+    ev_unref(loop->ev);
+
+    ev_check_init(&loop->woken, on_woken);
+    ev_set_priority(&loop->woken, EV_MINPRI);
+    loop->woken.data = loop;
+    ev_check_start(loop->ev, &loop->woken);
     ev_unref(loop->ev);
 
     ev_idle_init(&loop->more, on_nothing);

@@ -54,7 +54,8 @@ static void run(struct http_server *server)
     if (server->more)
         io_timer_start(server->loop, &server->again, 0, on_again, server);
     else if (MHD_get_timeout(server->daemon, &delay_ms) == MHD_YES)
-        io_timer_start(server->loop, &server->again, loop_now_ms() + delay_ms, on_again, server);
+        io_timer_start(server->loop, &server->again, delay_ms == 0 ? 0 : loop_now_ms() + delay_ms,
+                       on_again, server);
     else
         io_timer_stop(&server->again);
 }
