@@ -169,98 +169,146 @@ static void put_task_states(struct writer *to, const struct api_alloc_view *view
 
 /* --- ports --- */
 
-static json_t *format_port(const struct spec_port *port)
+static void put_port(struct writer *to, const struct spec_port *port)
 {
-    return json_pack("{s:s, s:i, s:i, s:s, s:b}", "Label", port->label, "Value", port->value, "To",
-                     port->to, "HostNetwork", port->host_network, "IgnoreCollision", 0);
+    put_object(to, NULL);
+    put_text(to, "Label", port->label);
+    put_number(to, "Value", port->value);
+    put_number(to, "To", port->to);
+    put_text(to, "HostNetwork", port->host_network);
+    put_bool(to, "IgnoreCollision", false);
+    put_end(to);
+}
+
+static void put_ports_of(struct writer *to, const char *name, const struct alloc_spec *spec,
+                         const char *task, bool are_static)
+{
+    put_array(to, name);
+    for (size_t i = 0; i < spec->ports.count; i++) {
+        const struct spec_port *port = &spec->ports.items[i];
+
+        if (text_equal(port->task, task) && port->is_static == are_static)
+            put_port(to, port);
+    }
+    put_end(to);
 }
 
 /* The network of TASK, "" is that of the group, as a list of one; null if it has none. */
-static json_t *format_network(const struct alloc_spec *spec, const char *task, const char *mode)
+static void put_network(struct writer *to, const struct alloc_spec *spec, const char *task,
+                        const char *mode)
 {
-    json_t *lists[2] = {json_array(), json_array()}; /* static ones, and dynamic ones */
     const char *ip = "";
 
-    for (size_t i = 0; i < spec->ports.count; i++) {
-        const struct spec_port *port = &spec->ports.items[i];
-
-        if (!text_equal(port->task, task))
-            continue;
-        ip = *ip == '\0' ? port->host_ip : ip;
-        check(json_array_append_new(lists[port->is_static ? 0 : 1], format_port(port)) == 0);
+    for (size_t i = 0; i < spec->ports.count && *ip == '\0'; i++) {
+        if (text_equal(spec->ports.items[i].task, task))
+            ip = spec->ports.items[i].host_ip;
     }
-    bool any = *ip != '\0' || (*task == '\0' && spec->has_network);
-    json_t *network = json_pack("[{s:s, s:s, s:s, s:s, s:i, s:n, s:O, s:O}]", "Mode", mode,
-                                "Device", "", "CIDR", "", "IP", ip, "MBits", 0, "DNS",
-                                "ReservedPorts", lists[0], "DynamicPorts", lists[1]);
-
-    json_decref(lists[0]);
-    json_decref(lists[1]);
-    if (any)
-        return network;
-    json_decref(network);
-    return json_null();
+    if (*ip == '\0' && !(*task == '\0' && spec->has_network)) {
+        put_null(to, "Networks");
+        return;
+    }
+    put_array(to, "Networks");
+    put_object(to, NULL);
+    put_text(to, "Mode", mode);
+    put_text(to, "Device", "");
+    put_text(to, "CIDR", "");
+    put_text(to, "IP", ip);
+    put_number(to, "MBits", 0);
+    put_null(to, "DNS");
+    put_ports_of(to, "ReservedPorts", spec, task, true);
+    put_ports_of(to, "DynamicPorts", spec, task, false);
+    put_end(to);
+    put_end(to);
 }
 
-static json_t *format_ports(const struct alloc_spec *spec)
+/* Those of the group, null if it has none. */
+static void put_ports(struct writer *to, const struct alloc_spec *spec)
 {
-    json_t *list = json_array();
+    bool any = false;
 
     for (size_t i = 0; i < spec->ports.count; i++) {
         const struct spec_port *port = &spec->ports.items[i];
 
-        if (*port->task == '\0')
-            check(json_array_append_new(list,
-                                        json_pack("{s:s, s:i, s:i, s:s, s:b}", "Label", port->label,
-                                                  "Value", port->value, "To", port->to, "HostIP",
-                                                  port->host_ip, "IgnoreCollision", 0)) == 0);
+        if (*port->task != '\0')
+            continue;
+        if (!any)
+            put_array(to, "Ports");
+        any = true;
+        put_object(to, NULL);
+        put_text(to, "Label", port->label);
+        put_number(to, "Value", port->value);
+        put_number(to, "To", port->to);
+        put_text(to, "HostIP", port->host_ip);
+        put_bool(to, "IgnoreCollision", false);
+        put_end(to);
     }
-    if (json_array_size(list) > 0)
-        return list;
-    json_decref(list);
-    return json_null();
+    if (any)
+        put_end(to);
+    else
+        put_null(to, "Ports");
 }
 
 /* --- resources --- */
 
-static json_t *format_cores(const struct spec_resources *resources)
+static void put_cores(struct writer *to, const struct spec_resources *resources)
 {
-    json_t *ids = resources->cores == 0 ? json_null() : json_array();
-
+    if (resources->cores == 0) {
+        put_null(to, "ReservedCores");
+        return;
+    }
+    put_array(to, "ReservedCores");
     for (uint32_t i = 0; i < resources->cores; i++)
-        check(json_array_append_new(ids, json_integer(resources->core_ids[i])) == 0);
-    return ids;
+        put_number(to, NULL, resources->core_ids[i]);
+    put_end(to);
 }
 
 /* The form of nomad 0.9 and later. */
-static json_t *format_allocated(const struct alloc_spec *spec)
+static void put_allocated(struct writer *to, const struct alloc_spec *spec)
 {
-    json_t *tasks = json_object();
-
+    put_object(to, "AllocatedResources");
+    put_object(to, "Tasks");
     for (size_t i = 0; i < spec->tasks_count; i++) {
         const struct spec_resources *resources = &spec->tasks[i].resources;
 
-        api_set(tasks, spec->tasks[i].name,
-                json_pack("{s:{s:I,s:o}, s:{s:I,s:I}, s:o, s:n}", "Cpu", "CpuShares",
-                          (json_int_t)resources->cpu_mhz, "ReservedCores", format_cores(resources),
-                          "Memory", "MemoryMB", (json_int_t)resources->memory_mb, "MemoryMaxMB",
-                          (json_int_t)resources->memory_max_mb, "Networks",
-                          format_network(spec, spec->tasks[i].name, ""), "Devices"));
+        put_object(to, spec->tasks[i].name);
+        put_object(to, "Cpu");
+        put_number(to, "CpuShares", resources->cpu_mhz);
+        put_cores(to, resources);
+        put_end(to);
+        put_object(to, "Memory");
+        put_number(to, "MemoryMB", resources->memory_mb);
+        put_number(to, "MemoryMaxMB", resources->memory_max_mb);
+        put_end(to);
+        put_network(to, spec, spec->tasks[i].name, "");
+        put_null(to, "Devices");
+        put_end(to);
     }
-    return json_pack("{s:o, s:{s:I,s:o,s:o}}", "Tasks", tasks, "Shared", "DiskMB",
-                     (json_int_t)spec->ephemeral_disk_mb, "Networks",
-                     format_network(spec, "", spec->network_mode), "Ports", format_ports(spec));
+    put_end(to);
+    put_object(to, "Shared");
+    put_number(to, "DiskMB", spec->ephemeral_disk_mb);
+    put_network(to, spec, "", spec->network_mode);
+    put_ports(to, spec);
+    put_end(to);
+    put_end(to);
 }
 
-/* The older form, which the command-line tool still reads. */
-static json_t *format_resources(const struct spec_resources *resources, int64_t disk,
-                                json_t *networks)
+/* The older form, which the command-line tool still reads; the network is that of TASK. */
+static void put_old_resources(struct writer *to, const char *name, const struct alloc_spec *spec,
+                              const struct spec_resources *resources, int64_t disk,
+                              const char *task)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:o, s:n, s:n, s:i}", "CPU",
-                     (json_int_t)resources->cpu_mhz, "Cores", (json_int_t)resources->cores,
-                     "MemoryMB", (json_int_t)resources->memory_mb, "MemoryMaxMB",
-                     (json_int_t)resources->memory_max_mb, "DiskMB", (json_int_t)disk, "IOPS", 0,
-                     "Networks", networks, "Devices", "NUMA", "SecretsMB", 0);
+    put_object(to, name);
+    put_number(to, "CPU", resources->cpu_mhz);
+    put_number(to, "Cores", resources->cores);
+    put_number(to, "MemoryMB", resources->memory_mb);
+    put_number(to, "MemoryMaxMB", resources->memory_max_mb);
+    put_number(to, "DiskMB", disk);
+    put_number(to, "IOPS", 0);
+    put_network(to, spec, task, *task == '\0' ? spec->network_mode : "");
+    put_null(to, "Devices");
+    put_null(to, "NUMA");
+    put_number(to, "SecretsMB", 0);
+    put_end(to);
 }
 
 static void add_resources(struct spec_resources *sum, const struct spec_resources *part)
@@ -277,25 +325,21 @@ static void add_resources(struct spec_resources *sum, const struct spec_resource
 
 static void put_resources(struct writer *to, const struct alloc_spec *spec)
 {
-    json_t *tasks = json_object();
-    struct spec_resources sum = {0};
     const struct spec_resources none = {0};
+    struct spec_resources sum = {0};
 
+    for (size_t i = 0; i < spec->tasks_count; i++)
+        add_resources(&sum, &spec->tasks[i].resources);
+    put_old_resources(to, "Resources", spec, &sum, spec->ephemeral_disk_mb, "");
+    put_old_resources(to, "SharedResources", spec, &none, spec->ephemeral_disk_mb, "");
+    put_object(to, "TaskResources");
     for (size_t i = 0; i < spec->tasks_count; i++) {
-        const struct spec_resources *part = &spec->tasks[i].resources;
+        const struct task_spec *task = &spec->tasks[i];
 
-        add_resources(&sum, part);
-        api_set(tasks, spec->tasks[i].name,
-                format_resources(part, 0, format_network(spec, spec->tasks[i].name, "")));
+        put_old_resources(to, task->name, spec, &task->resources, 0, task->name);
     }
-    put_json_new(to, "Resources",
-                 format_resources(&sum, spec->ephemeral_disk_mb,
-                                  format_network(spec, "", spec->network_mode)));
-    put_json_new(to, "SharedResources",
-                 format_resources(&none, spec->ephemeral_disk_mb,
-                                  format_network(spec, "", spec->network_mode)));
-    put_json_new(to, "TaskResources", tasks);
-    put_json_new(to, "AllocatedResources", format_allocated(spec));
+    put_end(to);
+    put_allocated(to, spec);
 }
 
 /* All times before, on this very node. */
@@ -394,20 +438,33 @@ void api_format_alloc_stub(struct writer *to, const struct api_alloc_view *view)
     else
         put_null(to, "TaskStates");
     if (view->resources && view->spec != NULL)
-        put_json_new(to, "AllocatedResources", format_allocated(view->spec));
+        put_allocated(to, view->spec);
     put_end(to);
 }
 
 /* Why the only node was chosen. */
-static json_t *format_metrics(const struct api_alloc_view *view)
+static void put_metrics(struct writer *to, const struct api_alloc_view *view)
 {
-    return json_pack("{s:i, s:i, s:i, s:s, s:{s:i}, s:n, s:n, s:i, s:n, s:n, s:n, s:n, s:i, s:i, "
-                     "s:n}",
-                     "NodesEvaluated", 1, "NodesFiltered", 0, "NodesInPool", 1, "NodePool",
-                     "default", "NodesAvailable", view->datacenter, 1, "ClassFiltered",
-                     "ConstraintFiltered", "NodesExhausted", 0, "ClassExhausted",
-                     "DimensionExhausted", "QuotaExhausted", "ResourcesExhausted", "AllocationTime",
-                     0, "CoalescedFailures", 0, "ScoreMetaData");
+    static const char *const none[] = {"ClassExhausted", "DimensionExhausted", "QuotaExhausted",
+                                       "ResourcesExhausted"};
+
+    put_object(to, "Metrics");
+    put_number(to, "NodesEvaluated", 1);
+    put_number(to, "NodesFiltered", 0);
+    put_number(to, "NodesInPool", 1);
+    put_text(to, "NodePool", "default");
+    put_object(to, "NodesAvailable");
+    put_number(to, view->datacenter, 1);
+    put_end(to);
+    put_null(to, "ClassFiltered");
+    put_null(to, "ConstraintFiltered");
+    put_number(to, "NodesExhausted", 0);
+    for (size_t i = 0; i < COUNT_OF(none); i++)
+        put_null(to, none[i]);
+    put_number(to, "AllocationTime", 0);
+    put_number(to, "CoalescedFailures", 0);
+    put_null(to, "ScoreMetaData");
+    put_end(to);
 }
 
 /* A job of which nothing is left but what the alloc's record says. */
@@ -438,7 +495,7 @@ static void put_job(struct writer *to, const struct api_alloc_view *view)
 }
 
 /* As a task that runs has found it, or else one that did: after a reboot it may be another. */
-static json_t *format_network_status(const struct api_alloc_view *view)
+static void put_network_status(struct writer *to, const struct api_alloc_view *view)
 {
     const struct alloc_assign *assign = &view->alloc->assign;
     json_t *found = NULL;
@@ -454,10 +511,16 @@ static json_t *format_network_status(const struct api_alloc_view *view)
         json_decref(found);
         found = status;
     }
-    if (found != NULL)
-        return found;
-    return json_pack("{s:s, s:s, s:s, s:n}", "InterfaceName", "", "Address", "", "AddressIPv6", "",
-                     "DNS"); /* in the host's network there is no other */
+    if (found != NULL) {
+        put_json_new(to, "NetworkStatus", found);
+        return;
+    }
+    put_object(to, "NetworkStatus"); /* in the host's network there is no other */
+    put_text(to, "InterfaceName", "");
+    put_text(to, "Address", "");
+    put_text(to, "AddressIPv6", "");
+    put_null(to, "DNS");
+    put_end(to);
 }
 
 void api_format_alloc(struct writer *to, const struct api_alloc_view *view)
@@ -469,11 +532,14 @@ void api_format_alloc(struct writer *to, const struct api_alloc_view *view)
     if (view->spec != NULL)
         put_resources(to, view->spec);
     put_null(to, "Services");
-    put_json_new(to, "Metrics", format_metrics(view));
-    put_json_new(to, "DesiredTransition", json_pack("{s:n, s:n}", "Migrate", "Reschedule"));
+    put_metrics(to, view);
+    put_object(to, "DesiredTransition");
+    put_null(to, "Migrate");
+    put_null(to, "Reschedule");
+    put_end(to);
     put_text(to, "DeploymentID", view->spec != NULL ? view->spec->deployment_id : "");
     put_text(to, "PreviousAllocation", view->previous_id);
-    put_json_new(to, "NetworkStatus", format_network_status(view));
+    put_network_status(to, view);
     put_number(to, "AllocModifyIndex", (int64_t)version_index(view));
     put_end(to);
 }

@@ -23,26 +23,47 @@ json_t *api_text(const char *text)
     return value;
 }
 
+/* NUMBER, of so many digits. */
+static char *put_digits(char *at, int64_t number, unsigned digits)
+{
+    for (unsigned i = digits; i > 0; i--) {
+        at[i - 1] = (char)('0' + number % 10);
+        number /= 10;
+    }
+    return at + digits;
+}
+
+/* Written by hand: a tenth of what an alloc costs would be printf. */
 void api_time(char to[API_TIME_SIZE], int64_t unix_ns)
 {
     time_t seconds = (time_t)(unix_ns / 1000000000);
-    int64_t rest = unix_ns % 1000000000;
     struct tm parts;
-    char fraction[16] = "";
+    char *at = to;
 
     if (unix_ns <= 0) {
         (void)text_copy(to, API_TIME_SIZE, "0001-01-01T00:00:00Z"); /* it fits */
         return;
     }
     (void)gmtime_r(&seconds, &parts); /* of times within our range: always succeeds */
-    if (rest > 0) {
-        (void)text_format(fraction, sizeof(fraction), ".%09" PRId64, rest); /* it fits */
-        for (size_t end = strlen(fraction); fraction[end - 1] == '0'; end--)
-            fraction[end - 1] = '\0';
+    const struct {
+        int number;
+        unsigned digits;
+        char behind;
+    } fields[] = {
+        {parts.tm_year + 1900, 4, '-'}, {parts.tm_mon + 1, 2, '-'}, {parts.tm_mday, 2, 'T'},
+        {parts.tm_hour, 2, ':'},        {parts.tm_min, 2, ':'},     {parts.tm_sec, 2, '.'},
+    };
+    for (size_t i = 0; i < COUNT_OF(fields); i++) {
+        at = put_digits(at, fields[i].number, fields[i].digits);
+        *at++ = fields[i].behind;
     }
-    (void)text_format(to, API_TIME_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d%sZ", parts.tm_year + 1900,
-                      parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
-                      fraction); /* it fits */
+    at = put_digits(at, unix_ns % 1000000000, 9);
+    while (at[-1] == '0')
+        at--;
+    if (at[-1] == '.')
+        at--;
+    *at++ = 'Z';
+    memset(at, 0, (size_t)(to + API_TIME_SIZE - at));
 }
 
 json_t *api_pairs(const struct spec_pairs *pairs)

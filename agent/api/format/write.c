@@ -71,24 +71,39 @@ static char *put_escape(char *at, unsigned char byte, char escape)
     return at;
 }
 
-static bool is_ascii(const char *text, size_t length)
+/* How many bytes at TEXT stand for themselves whatever follows: no escape, nothing but ASCII. Eight
+ * at a time: a byte below 0x20 borrows from its highest bit, which it does not have itself, and so
+ * does one that is 0 once it is compared. */
+static size_t plain_length(const char *text, size_t length)
 {
-    for (size_t i = 0; i < length; i++) {
-        if ((unsigned char)text[i] >= 0x80)
-            return false;
+    static const uint64_t ones = UINT64_C(0x0101010101010101);
+    static const uint64_t highest = UINT64_C(0x8080808080808080);
+    size_t at = 0;
+
+    for (; at + sizeof(uint64_t) <= length; at += sizeof(uint64_t)) {
+        uint64_t word;
+
+        memcpy(&word, text + at, sizeof(word));
+        uint64_t quote = word ^ (ones * '"'), slash = word ^ (ones * '\\');
+        uint64_t borrows = (word - ones * 0x20) | (quote - ones) | (slash - ones);
+        if (((borrows | word) & highest) != 0)
+            break;
     }
-    return true;
+    while (at < length && (unsigned char)text[at] < 0x80 && escape_of((unsigned char)text[at]) == 0)
+        at++;
+    return at;
 }
 
-static void put_string(struct writer *to, const char *text)
+/* TEXT in quotes; there is room for as many escapes as it can have. */
+static char *put_quoted(char *at, const char *text, size_t length)
 {
-    enum { ESCAPE_BYTES_MAX = 6 };
-    size_t length = strlen(text);
-    bool sound = is_ascii(text, length) || text_is_utf8(text, length);
-    char *begin = room(to, ESCAPE_BYTES_MAX * length + 2), *at = begin;
+    size_t plain = plain_length(text, length);
+    bool sound = plain == length || text_is_utf8(text + plain, length - plain);
 
     *at++ = '"';
-    for (size_t i = 0; i < length; i++) {
+    memcpy(at, text, plain);
+    at += plain;
+    for (size_t i = plain; i < length; i++) {
         unsigned char byte = (unsigned char)text[i];
         char escape = escape_of(byte);
 
@@ -98,7 +113,17 @@ static void put_string(struct writer *to, const char *text)
             *at++ = byte >= 0x80 && !sound ? '?' : (char)byte;
     }
     *at++ = '"';
-    to->used += (size_t)(at - begin);
+    return at;
+}
+
+enum { ESCAPE_BYTES_MAX = 6 };
+
+static void put_string(struct writer *to, const char *text)
+{
+    size_t length = strlen(text);
+    char *begin = room(to, ESCAPE_BYTES_MAX * length + 2);
+
+    to->used += (size_t)(put_quoted(begin, text, length) - begin);
 }
 
 /* --- values in their place --- */
@@ -114,8 +139,13 @@ static void begin_value(struct writer *to, const char *name)
     to->filled = true;
     if (name == NULL)
         return;
-    put_string(to, name);
-    bytes(to, ": ", to->pretty ? 2 : 1);
+    size_t length = strlen(name);
+    char *begin = room(to, ESCAPE_BYTES_MAX * length + 4);
+    char *at = put_quoted(begin, name, length);
+    *at++ = ':';
+    if (to->pretty)
+        *at++ = ' ';
+    to->used += (size_t)(at - begin);
 }
 
 static void begin_inner(struct writer *to, const char *name, bool array)
