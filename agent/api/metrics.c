@@ -21,8 +21,7 @@
 
 enum { NODE_LABELS_MAX = 8 };
 
-/* Those of whatever is of the node, and two more, which are the caller's; returns how many there
- * are. */
+/* Those of whatever is of the node; those behind them are the caller's.  Returns how many. */
 static size_t label_base(const struct api *api, struct label labels[NODE_LABELS_MAX])
 {
     const struct config *config = api->parts->config;
@@ -31,10 +30,9 @@ static size_t label_base(const struct api *api, struct label labels[NODE_LABELS_
         {"datacenter", config->datacenter},
         {"node_class", config->node_class[0] != '\0' ? config->node_class : "none"},
         {"node_pool", "default"},
-        {"host", config->name},
     };
 
-    _Static_assert(COUNT_OF(found) + 3 <= NODE_LABELS_MAX, "there is room for three more");
+    _Static_assert(COUNT_OF(found) + 4 <= NODE_LABELS_MAX, "there is room for four more");
     memcpy(labels, found, sizeof(found));
     return COUNT_OF(found);
 }
@@ -47,6 +45,7 @@ static size_t label_node(const struct api *api, struct label labels[NODE_LABELS_
 
     labels[count++] = (struct label){"node_status", "ready"};
     labels[count++] = (struct label){"node_scheduling_eligibility", eligibility};
+    labels[count++] = (struct label){"host", api->parts->config->name};
     return count;
 }
 
@@ -562,6 +561,7 @@ static void put_hook_figure(struct sheet *sheet, const struct metrics *metrics,
     const char *name = hook_names[figure][of_task];
     struct label labels[NODE_LABELS_MAX];
     size_t labels_count = label_base(metrics->api, labels), count;
+    const char *host = metrics->api->parts->config->name;
     const struct tally_hook *hooks = tally_hooks(metrics->api->parts->tally, &count);
     bool any = false;
 
@@ -575,14 +575,15 @@ static void put_hook_figure(struct sheet *sheet, const struct metrics *metrics,
         if (!any)
             sheet_kind(sheet, name, figure == HOOKS_TOOK ? "summary" : "counter");
         any = true;
-        labels[labels_count] = (struct label){"namespace", hook->namespace};
-        labels[labels_count + 1] = (struct label){"hook_name", hook_name};
+        labels[labels_count] = (struct label){"host", host};
+        labels[labels_count + 1] = (struct label){"namespace", hook->namespace};
+        labels[labels_count + 2] = (struct label){"hook_name", hook_name};
         if (figure == HOOKS_TOOK)
-            sheet_sample(sheet, name, labels, labels_count + 2,
+            sheet_sample(sheet, name, labels, labels_count + 3,
                          &(struct sheet_sample){times, hook->sum_ms, hook->squares_ms2,
                                                 hook->min_ms, hook->max_ms});
         else
-            sheet_counter(sheet, name, labels, labels_count + 2, times);
+            sheet_counter(sheet, name, labels, labels_count + 3, times);
     }
 }
 

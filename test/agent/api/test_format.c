@@ -604,7 +604,7 @@ static void test_node_has_no_null_that_tools_follow(void **state)
 {
     struct spec_pair attributes[] = {{"nomad.version", "1.1.2"}, {"kernel", "linux"}};
     struct node node = {.identity = {.id = "n", .secret = "c0ffee00-0000-0000-0000-000000000000"},
-                        .facts = {.cpu_cores = 4, .cpu_mhz = 2000, .memory_bytes = 8ull << 30},
+                        .whole = {.cpu_mhz = 8000, .memory_mb = 8192},
                         .known = {.id = "n",
                                   .name = "node",
                                   .datacenter = "dc1",

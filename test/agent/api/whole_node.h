@@ -184,6 +184,7 @@ static inline void whole_open(struct whole_node *node)
     int code = journal_open(node->directory, JOURNAL_WRITE, &parts->journal, &err);
     check(code == 0);
     parts->specs = specs_new(parts->journal);
+    parts->tally = tally_new();
     whole_open_rooms(node);
     struct life_world world = {
         .ctx = node,
@@ -239,6 +240,7 @@ static inline void whole_close(struct whole_node *node)
     drivers_free(node->parts.drivers);
     hooks_free(node->parts.hooks);
     specs_free(node->parts.specs);
+    tally_free(node->parts.tally);
     life_free(node->parts.life);
     journal_close(node->parts.journal);
     loop_free(node->parts.loop);
