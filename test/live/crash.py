@@ -82,6 +82,7 @@ def batch_job(directory):
     return {
         'ID': 'batch', 'Name': 'batch', 'Type': 'batch', 'Datacenters': ['dc1'],
         'TaskGroups': [{'Name': 'once', 'Count': 1, 'RestartPolicy': restart_policy(0),
+                        'ReschedulePolicy': {'Attempts': 0, 'Unlimited': False},
                         'Tasks': [raw_exec('work', STARTED.format(dir=directory)
                                            + 'sleep 0.05; exit 3')]}],
     }
@@ -244,21 +245,26 @@ class Run:
         self.step('the purge', self.purged)
         node.audit(self.mark)
 
+    def starts(self):
+        with open(os.path.join(self.trail, 'starts')) as starts:
+            return starts.read().split('\n')[:-1]
+
     def check_starts(self):
         doubles = os.path.join(self.trail, 'doubles')
         assert not os.path.exists(doubles), open(doubles).read()
-        with open(os.path.join(self.trail, 'starts')) as starts:
-            lines = starts.read().split('\n')[:-1]
-        # A task starts once, and once more for each restart that its record tells of.
+        # A task starts once, and once more for each restart that its record tells of.  What is told
+        # after the trail was read tells of all in it; a trail of what is told may be a little later.
+        lines = self.starts()
         for alloc in self.step('what became of them', self.node.allocs):
             for name, state in alloc['TaskStates'].items():
                 if name in self.silent:
                     continue
-                count = lines.count('%s %s' % (alloc['ID'], name))
-                allowed = 1 + state['Restarts']
+                line = '%s %s' % (alloc['ID'], name)
+                count, allowed = lines.count(line), 1 + state['Restarts']
                 assert count <= allowed, '%s started %d times in %d attempts' % (name, count,
                                                                                 allowed)
-                assert count >= 1, '%s never started' % name
+                if state['State'] != 'pending':
+                    wait_for('%s to have started' % name, lambda line=line: line in self.starts())
 
 
 VOLUME = '/srv/trail'  # where tasks have the volume of the node in which they leave their trail
