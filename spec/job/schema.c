@@ -75,10 +75,10 @@ enum { WHOLE_MAX = INT32_MAX };
 /* clang-format off */
 
 #define ONE_NODE "this node is the only one"
-/* What of an update block is acted on, of a job of type service, is FATE_PLACE in it. */
+/* What of an update block is acted on, of jobs that are to last, is FATE_PLACE in it. */
 #define ROLLED                                                                                     \
-    "max_parallel and health alone pace a rollout, as in Nomad 2, and only allocs of services "    \
-    "are replaced step by step"
+    "max_parallel and health alone pace a rollout, as in Nomad 2, and only allocs of service and " \
+    "system jobs are replaced step by step, those of system jobs without canaries"
 #define NO_SERVER "this node is its own control plane and always in contact"
 #define FOR_OTHERS NO_SERVER "; all but stop_on_client_after is for servers"
 #define FOR_SERVERS "it is for servers, and this node has none"

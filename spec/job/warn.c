@@ -41,12 +41,21 @@ static bool is_so(const struct jobspec_field *field, const json_t *said)
            text_equal(json_string_value(said), "task_states");
 }
 
+/* PART of an update block is acted on in jobs of TYPE as its row says: system jobs have no
+ * canaries. */
+static bool is_rolled(const char *type, const struct jobspec_field *part)
+{
+    bool tries = text_equal(part->json, "Canary") || text_equal(part->json, "AutoPromote");
+
+    return text_equal(type, "service") || (text_equal(type, "system") && !tries);
+}
+
 /* What of VALUE is not acted on in JOB, and that neither the block's default nor the job's block
  * for its groups does, as " (canary, stagger)"; "" if there is nothing. */
 static void say_parts(const json_t *job, const struct jobspec_field *field, const json_t *value,
                       const json_t *inherited, char *to, size_t size)
 {
-    bool is_service = text_equal(json_string_value(json_object_get(job, "Type")), "service");
+    const char *type = json_string_value(json_object_get(job, "Type"));
     json_t *defaults = jobspec_default_block(field->block);
 
     (void)text_copy(to, size, "");
@@ -54,7 +63,8 @@ static void say_parts(const json_t *job, const struct jobspec_field *field, cons
         const struct jobspec_field *part = &field->block->fields[i];
         const json_t *said = json_object_get(value, part->json);
 
-        if (said == NULL || (is_service && (part->fate != FATE_KEPT || is_so(part, said))) ||
+        if (said == NULL ||
+            (is_rolled(type, part) && (part->fate != FATE_KEPT || is_so(part, said))) ||
             json_equal(said, json_object_get(defaults, part->json)) ||
             json_equal(said, json_object_get(inherited, part->json)))
             continue;

@@ -172,6 +172,62 @@ static void test_no_more_than_max_parallel_are_replaced_before_they_are_healthy(
     assert_string_equal(small->said, "");
 }
 
+static json_t *system_job(const char *command)
+{
+    json_t *job = job_of(command, 1, 1);
+
+    assert_int_equal(json_object_set_new(job, "Type", json_string("system")), 0);
+    (void)json_object_del(json_array_get(json_object_get(job, "TaskGroups"), 0),
+                          "ReschedulePolicy");
+    return job;
+}
+
+static void test_system_job_is_rolled_out_likewise(void **state)
+{
+    struct small_life *small = *state;
+
+    (void)run(small, system_job("/bin/a"));
+    expect_deployment(small, 0, "running", 1, 0, 0);
+    pass(small, HEALTHY_MS);
+    expect_deployment(small, 0, "successful", 1, 1, 0);
+    struct alone_evaluation evaluation = run(small, system_job("/bin/b"));
+    assert_int_equal(evaluation.placed, 1);
+    assert_int_equal(evaluation.stopped, 1);
+    expect_versions(small, 0, 1, 0);
+    small_again(small);
+    expect_deployment(small, 1, "running", 1, 0, 0);
+    pass(small, HEALTHY_MS);
+    expect_deployment(small, 1, "successful", 1, 1, 0);
+}
+
+/* Without a reschedule block nothing but its deployment brings back what was good. */
+static void test_system_job_goes_back_when_it_fails(void **state)
+{
+    struct small_life *small = *state;
+
+    (void)run(small, system_job("/bin/a"));
+    pass(small, HEALTHY_MS);
+    (void)run(small, with(system_job("/bin/b"), "AutoRevert", json_true()));
+    expect_versions(small, 0, 1, 0);
+    fail_newest(small);
+    expect_deployment(small, 2, "running", 1, 0, 0);
+    expect_versions(small, 0, 0, 1);
+    pass(small, HEALTHY_MS);
+    expect_deployment(small, 2, "successful", 1, 1, 0);
+}
+
+static void test_system_job_has_no_canaries(void **state)
+{
+    struct small_life *small = *state;
+
+    (void)run(small, system_job("/bin/a"));
+    pass(small, HEALTHY_MS);
+    (void)run(small, with(system_job("/bin/b"), "Canary", json_integer(1)));
+    expect_versions(small, 0, 1, 0);
+    pass(small, HEALTHY_MS);
+    expect_deployment(small, 1, "successful", 1, 1, 0);
+}
+
 static void test_unhealthy_one_stops_it(void **state)
 {
     struct small_life *small = *state;
@@ -1011,6 +1067,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SMALL_TEST(test_no_more_than_max_parallel_are_replaced_before_they_are_healthy),
+        SMALL_TEST(test_system_job_is_rolled_out_likewise),
+        SMALL_TEST(test_system_job_goes_back_when_it_fails),
+        SMALL_TEST(test_system_job_has_no_canaries),
         SMALL_TEST(test_unhealthy_one_stops_it),
         SMALL_TEST(test_one_that_is_rescheduled_may_still_become_healthy),
         SMALL_TEST(test_it_fails_when_nothing_becomes_healthy_in_time),

@@ -131,6 +131,8 @@ static void test_system_job_has_one_alloc_or_none(void **state)
     struct small_life *small = *state;
 
     run(small, job_of("system", 1, NULL));
+    small->now_ms += 10000; /* its deployment is over */
+    small_settle(small);
     expect_refused(small, &(struct alone_scaling){.count = 2}, ERR_INVALID,
                    "jobs of type \"system\" can only be scaled between 0 and 1");
     scale_to(small, 0);

@@ -537,21 +537,27 @@ static void test_update_names_what_of_it_is_not_acted_on_once(void **state)
             "") "}",
         "1 warning(s):\n\n"
         "* update (stagger) is kept and not acted on: max_parallel and health alone pace a "
-        "rollout, as in Nomad 2, and only allocs of services are replaced step by step");
+        "rollout, as in Nomad 2, and only allocs of service and system jobs are replaced step by "
+        "step, those of system jobs without canaries");
     assert_warnings("job \"j\" {\n update {\n max_parallel = 2\n min_healthy_time = \"1s\"\n"
                     " progress_deadline = \"20m\"\n canary = 1\n auto_promote = true\n"
                     " auto_revert = true\n health_check = \"task_states\"\n}\n" GROUP_OF("") "}",
                     "");
 }
 
-static void test_update_of_a_system_job_is_not_acted_on_at_all(void **state)
+static void test_update_of_a_system_job_has_no_canaries(void **state)
 {
     (void)state;
+    assert_warnings("job \"j\" {\n type = \"system\"\n update {\n max_parallel = 2\n"
+                    " auto_revert = true\n}\n" GROUP_OF("") "}",
+                    "");
     assert_warnings(
-        "job \"j\" {\n type = \"system\"\n update {\n max_parallel = 2\n}\n" GROUP_OF("") "}",
+        "job \"j\" {\n type = \"system\"\n update {\n max_parallel = 2\n auto_promote = true\n"
+        " canary = 1\n}\n" GROUP_OF("") "}",
         "1 warning(s):\n\n"
-        "* update (max_parallel) is kept and not acted on: max_parallel and health alone pace a "
-        "rollout, as in Nomad 2, and only allocs of services are replaced step by step");
+        "* update (auto_promote, canary) is kept and not acted on: max_parallel and health alone "
+        "pace a rollout, as in Nomad 2, and only allocs of service and system jobs are replaced "
+        "step by step, those of system jobs without canaries");
 }
 
 static void test_warnings_say_where(void **state)
@@ -615,7 +621,7 @@ int main(void)
         cmocka_unit_test(test_plain_job_has_no_warnings),
         cmocka_unit_test(test_defaults_as_nomads_own_tool_sends_them_have_no_warnings),
         cmocka_unit_test(test_update_names_what_of_it_is_not_acted_on_once),
-        cmocka_unit_test(test_update_of_a_system_job_is_not_acted_on_at_all),
+        cmocka_unit_test(test_update_of_a_system_job_has_no_canaries),
         cmocka_unit_test(test_warnings_say_where),
         cmocka_unit_test(test_lost_servers_are_nothing_that_this_node_can_lose),
         cmocka_unit_test(test_many_warnings_are_counted),

@@ -90,7 +90,9 @@ bool deployment_tries(const json_t *job, const char *group, const char *alloc)
 
 uint64_t rollout_parallel(const json_t *job, const json_t *group)
 {
-    return job_type(job) == JOB_SERVICE
+    enum spec_job_type type = job_type(job);
+
+    return type == JOB_SERVICE || type == JOB_SYSTEM
                ? job_number(json_object_get(group, "Update"), "MaxParallel")
                : 0;
 }

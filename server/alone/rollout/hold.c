@@ -13,10 +13,12 @@ static bool is_rolled(const json_t *job, size_t g)
     return rollout_parallel(job, json_array_get(json_object_get(job, "TaskGroups"), g)) > 0;
 }
 
-/* How many canaries GROUP of JOB wants where somebody is replaced. */
+/* How many canaries GROUP of JOB wants where somebody is replaced.  A system job, of which there is
+ * one on a node, has none: nobody can be tried beside it. */
 static uint32_t canaries_of(const json_t *job, const json_t *group)
 {
-    uint64_t wanted = job_number(json_object_get(group, "Update"), "Canary");
+    bool system = job_type(job) == JOB_SYSTEM;
+    uint64_t wanted = system ? 0 : job_number(json_object_get(group, "Update"), "Canary");
     uint64_t count = job_number(group, "Count");
 
     return rollout_parallel(job, group) == 0 ? 0 : (uint32_t)(wanted < count ? wanted : count);
