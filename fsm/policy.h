@@ -209,6 +209,17 @@ int64_t policy_launched_since(int64_t launched_s, int64_t now_s);
  * v2.0.5 scheduler_system.go). */
 bool policy_is_relieved(enum spec_job_type type, const struct alloc *alloc);
 
+/* What is known of who takes the place of an alloc that has failed. */
+struct succession {
+    bool queued;      /* whoever it is waits for room, and not for a time */
+    bool gave_up;     /* the deployment that made the alloc has failed */
+    bool forced;      /* a user asks for others in the places of those that have failed */
+    bool reschedules; /* its group says that others are made */
+};
+
+/* True if nobody takes that place now, but perhaps when it is time: the alloc is left as it is. */
+bool policy_awaits_next(const struct succession *succession);
+
 /* How many of ENDED allocs, oldest first, are to be destroyed so that at most KEPT stay. */
 size_t policy_collect(size_t ended, size_t kept);
 

@@ -48,6 +48,13 @@ bool policy_is_relieved(enum spec_job_type type, const struct alloc *alloc)
            alloc->client_status == CLIENT_FAILED && !alloc->stop_wanted && !alloc->destroy_wanted;
 }
 
+bool policy_awaits_next(const struct succession *succession)
+{
+    bool wanted = succession->forced && succession->reschedules && !succession->gave_up;
+
+    return !succession->queued && !wanted;
+}
+
 enum job_status policy_job_status(const struct job_standing *standing)
 {
     bool stays = standing->type == JOB_SYSTEM || standing->makes_jobs || standing->deploys;

@@ -91,23 +91,19 @@ static bool is_queued(const struct job *job, const struct alloc *alloc)
     return false;
 }
 
-/* ALLOC, which has failed, is not replaced now. */
-static bool comes_back_later(const struct gathering *gathering, const struct alloc *alloc)
-{
-    const json_t *group = jobspec_group(gathering->job->json, alloc->assign.group);
-
-    if (is_queued(gathering->job, alloc))
-        return false;
-    if (deployment_gave_up(gathering->job, alloc))
-        return true;
-    return gathering->evaluates != EVALUATE_FORCED || !alone_may_reschedule(group);
-}
-
 bool alone_awaits_next(const struct gathering *gathering, const struct alloc *alloc)
 {
-    return gathering->evaluates != EVALUATE_NOT &&
-           policy_is_relieved(job_type(gathering->job->json), alloc) &&
-           comes_back_later(gathering, alloc);
+    const struct job *job = gathering->job;
+
+    if (gathering->evaluates == EVALUATE_NOT || !policy_is_relieved(job_type(job->json), alloc))
+        return false;
+    struct succession succession = {
+        .queued = is_queued(job, alloc),
+        .gave_up = deployment_gave_up(job, alloc),
+        .forced = gathering->evaluates == EVALUATE_FORCED,
+        .reschedules = alone_may_reschedule(jobspec_group(job->json, alloc->assign.group)),
+    };
+    return policy_awaits_next(&succession);
 }
 
 void alone_history(struct alone *alone, const json_t *group, const char *alloc,

@@ -449,6 +449,23 @@ static void test_reconcile_does_not_run_finished_batch_work_again(void **state)
     assert_true(place[0]);
 }
 
+/* Only a user brings another before its time, and only where others are made at all. */
+static void test_successor_is_awaited_unless_it_is_asked_for(void **state)
+{
+    (void)state;
+    for (unsigned bits = 0; bits < 16; bits++) {
+        struct succession succession = {
+            .queued = bits & 1, .gave_up = bits & 2, .forced = bits & 4, .reschedules = bits & 8};
+        static const bool awaited[16] = {
+            /* nothing, queued, gave_up, both; forced; reschedules; both */
+            true, false, true, false, true,  false, true, false,
+            true, false, true, false, false, false, true, false,
+        };
+
+        assert_int_equal(policy_awaits_next(&succession), awaited[bits]);
+    }
+}
+
 static void test_reconcile_runs_a_sysbatch_once_and_a_system_job_until_it_fails(void **state)
 {
     struct reconcile_alloc failed = {.group = "once", .ended = true, .current = true};
@@ -839,6 +856,7 @@ int main(void)
         cmocka_unit_test(test_reconcile_places_what_is_missing_and_stops_what_is_too_much),
         cmocka_unit_test(test_reconcile_does_not_run_finished_batch_work_again),
         cmocka_unit_test(test_reconcile_runs_a_sysbatch_once_and_a_system_job_until_it_fails),
+        cmocka_unit_test(test_successor_is_awaited_unless_it_is_asked_for),
         cmocka_unit_test(test_system_job_runs_until_it_is_stopped),
         cmocka_unit_test(test_job_that_waits_is_pending_and_a_stopped_one_dead),
         cmocka_unit_test(test_reschedule_of_a_batch_job_is_made_once_a_day),
