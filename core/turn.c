@@ -57,18 +57,22 @@ static void send_message(void *ctx, const struct fsm_message *message)
     unreachable("audience");
 }
 
-/* What a volume must know of PLUGIN: several instances may serve it, and the newest that is ready
- * is the one that is called. */
-static uint32_t peers_of_plugin(const struct core *core, const char *plugin)
+/* What VOLUME must know of its plugin: several instances may serve it, and the newest that is ready
+ * is the one that is called.  Which one that was is not known of a call, so that all must have
+ * ended since, and be tasks, whose ends are seen. */
+static uint32_t peers_of_plugin(const struct core *core, const struct volume *volume)
 {
-    const struct group_member *member;
+    const struct group_member *member = index_plugin(core, volume->define.plugin);
     uint32_t peers = PEERS_PLUGIN_GONE;
+    bool over = true;
 
-    for (member = index_plugin(core, plugin); member != NULL; member = member->next) {
+    for (; member != NULL; member = member->next) {
         const struct machine *instance = slot_now(member->slot);
         if (instance == NULL || fsm_is_final(instance) ||
             plugin_of(instance)->define.type == PLUGIN_CSI_CONTROLLER)
             continue;
+        over = over && plugin_of(instance)->define.supervised &&
+               plugin_of(instance)->ended_ms > volume->called_ms;
         peers &= ~(uint32_t)PEERS_PLUGIN_GONE;
         if (instance->state != P_READY)
             continue;
@@ -76,7 +80,7 @@ static uint32_t peers_of_plugin(const struct core *core, const char *plugin)
         if (plugin_of(instance)->identity.staging)
             peers |= PEERS_PLUGIN_STAGES;
     }
-    return peers;
+    return over && (peers & PEERS_PLUGIN_GONE) == 0 ? peers | PEERS_CALLS_OVER : peers;
 }
 
 /* What a step of the volume in SLOT must know of other machines; 0 for other kinds. */
@@ -86,7 +90,7 @@ static uint32_t peers_of(const struct core *core, const struct slot *slot,
     if (record->kind != MACHINE_VOLUME)
         return 0;
     const struct volume *volume = volume_of(record);
-    return index_peers(core, slot, volume) | peers_of_plugin(core, volume->define.plugin);
+    return index_peers(core, slot, volume) | peers_of_plugin(core, volume);
 }
 
 /* Tells EVENT to the first of those that wait for the volume of the claim in SLOT whom it leads on.

@@ -91,6 +91,7 @@ enum plugin_effect {
 #define PLUGIN_FIELDS(X)                                                                           \
     X(U64, defined_ms, 0, "node time at which it came")                                            \
     X(U64, due_ms, 0, "node time by which it has to be healthy, 0: it is, or nothing runs")        \
+    X(U64, ended_ms, 0, "supervised: node time at which its task was seen ended last, 0: never")   \
     X(U32, failures, 0, "in a row: launches that did not lead to READY; supervised: answers")      \
     X(FLAG, remove_wanted, 0, "")                                                                  \
     X(FLAG, permanent, 0, "the last failure will not go away by itself")                           \

@@ -105,13 +105,15 @@ enum {
     PEERS_PLUGIN_STAGES = 1 << 19,  /* the plugin wants volumes staged */
     PEERS_DEBT = 1 << 20,           /* one that leaves has left it staged */
     PEERS_PLUGIN_GONE = 1 << 21,    /* no instance of it is known, in whatever state */
+    PEERS_CALLS_OVER = 1 << 22,     /* all who could be at work on a call of it have ended */
 };
 
 /* Of a target that is published with other arguments: it is undone once, then published. */
 enum volume_undo { UNDO_NOT, UNDO_BEGUN, UNDO_DONE };
 
 /* A call that was given up, by its limit or with a daemon, may go on in the plugin for a while: its
- * opposite waits for the end of that, and so does the claim before it is let go. */
+ * opposite waits for the end of that, and so does the claim before it is let go.  The end of the
+ * plugin's task is the end of all its calls. */
 #define VOLUME_FIELDS(X)                                                                           \
     X(U64, retry_at_ms, 0, "DRAINING after a failure: node time of the next try, 0: no pause")     \
     X(U64, plugin_until_ms, 0, "node time by which a plugin must be ready (QUEUED) or known (on "  \
@@ -119,6 +121,7 @@ enum volume_undo { UNDO_NOT, UNDO_BEGUN, UNDO_DONE };
     X(U64, makes_until_ms, 0, "until then a stage or publish that was given up may go on")         \
     X(U64, undoes_until_ms, 0, "until then an unstage that was given up may go on, 0: none")       \
     X(U64, looked_ms, 0, "node time at which the mount was seen last")                             \
+    X(U64, called_ms, 0, "node time at which the plugin was called last, 0: it never was")         \
     X(U32, failures, 0, "calls on the way back that have failed since one succeeded")              \
     X(U32, tries, 0, "stages and publishes that have failed since it was wanted or mounted")       \
     X(FLAG, staged, 0, "this claim has staged it, or may have (I-28)")                             \

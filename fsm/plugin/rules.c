@@ -64,6 +64,8 @@ void plugin_absorb(struct machine *record, const struct fsm_event *event, const 
         break;
     case PE_EXITED: {
         const struct exited *exit = event->payload;
+        if (plugin->define.supervised)
+            plugin->ended_ms = now->ms;
         (void)text_format(plugin->failure, sizeof(plugin->failure), "plugin exited with code %d",
                           (int)exit->code); /* fits */
         break;

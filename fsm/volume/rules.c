@@ -20,7 +20,8 @@ enum {
     DOUBTS_MAX = 5,             /* what plugins say of anything is not asked for often */
     CLAIMS_MAX = 24 * 60,       /* others may have the volume for a day, as for nomad */
     LOOKS_MAX = 30,             /* about half an hour */
-    LIES_MAX = 5,               /* a mount that is said to be gone is looked at over a minute */
+    LIES_MAX = 4,               /* a mount that is said to be gone is looked at for some seconds */
+    LIES_BACKOFF_MS_MAX = 4000, /* who waits for the plugin to mean it waits in vain, as a rule */
     PLUGIN_WAIT_MS = 60000,     /* for the first placement */
     RESTORED_WAIT_MS = 1800000, /* plugins come back, too, and what runs is left alone; one whose
                                  * job is gone does not, and what it has mounted is let go */
@@ -88,6 +89,13 @@ static void absorb_failure(struct volume *volume, const struct failure *failure)
     (void)text_copy(volume->failure, sizeof(volume->failure), failure->text); /* same size */
 }
 
+/* Whoever was at work on what was given up has ended, and does not go on with it. */
+static void forget_strays(struct volume *volume, const struct fsm_now *now)
+{
+    if ((now->peers & PEERS_CALLS_OVER) != 0)
+        volume->makes_until_ms = volume->undoes_until_ms = 0;
+}
+
 /* The call under way is given up, and may go on from here. */
 static void note_stray(struct volume *volume, const struct fsm_now *now)
 {
@@ -117,9 +125,11 @@ static void absorb_restore(struct volume *volume, const struct restore *restore,
 /* A call of the way back has failed: others may have their turn, this one pauses. */
 static void pause_back(struct volume *volume, const struct fsm_now *now)
 {
+    uint64_t max_ms = volume->verdict == CSI_LIES ? LIES_BACKOFF_MS_MAX : RETRY_BACKOFF_MS_MAX;
+
     volume->failures++;
-    volume->retry_at_ms = now->ms + policy_backoff_ms(RETRY_BACKOFF_MS, RETRY_BACKOFF_MS_MAX,
-                                                      volume->failures, now->seed);
+    volume->retry_at_ms =
+        now->ms + policy_backoff_ms(RETRY_BACKOFF_MS, max_ms, volume->failures, now->seed);
 }
 
 static void forget_failures(struct volume *volume)
@@ -199,6 +209,7 @@ void volume_absorb(struct machine *record, const struct fsm_event *event, const 
         check(record->state == V_ABSENT);
         volume->define = *(const struct volume_define *)event->payload;
         volume->claimed = volume->staged = volume->published = 1;
+        volume->called_ms = now->ms;
         volume->makes_until_ms = now->ms + STRAY_MS;
         record->generation = 1;
         (void)text_copy(volume->failure, sizeof(volume->failure),
@@ -262,16 +273,20 @@ void volume_absorb(struct machine *record, const struct fsm_event *event, const 
     case VE_COUNT:
         break;
     }
+    if (event->kind != VE_ADOPT) /* what the peers are was asked for a claim that was not there */
+        forget_strays(volume, now);
 }
 
 /* --- enter --- */
 
 /* The plugin is asked to do something, which ends by its answer or by its limit. */
-static void note_call(struct volume *volume, uint8_t effect)
+static void note_call(struct volume *volume, uint8_t effect, const struct fsm_now *now)
 {
-    if (effect == VX_STAGE || effect == VX_PUBLISH || effect == VX_UNPUBLISH ||
-        effect == VX_UNSTAGE)
-        volume->calls = 1;
+    if (effect != VX_STAGE && effect != VX_PUBLISH && effect != VX_UNPUBLISH &&
+        effect != VX_UNSTAGE)
+        return;
+    volume->calls = 1;
+    volume->called_ms = now->ms;
 }
 
 /* A plugin is waited for as long as there is none; that others are called first costs nothing.
@@ -322,7 +337,7 @@ void volume_enter(struct machine *record, const struct fsm_row *row, const struc
         note_detour(volume, row->effects[0]);
     if (row->next == V_READY || row->state == V_IDLE)
         volume->tries = volume->restaged = volume->undo = 0;
-    note_call(volume, row->effects[0]);
+    note_call(volume, row->effects[0], now);
     note_plugin(volume, now);
 }
 

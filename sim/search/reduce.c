@@ -185,6 +185,7 @@ static void reduce_volume(struct volume *volume)
     volume->recoverable = volume->verdict = 0; /* of the step that asks */
     volume->failures = volume->tries = 0;      /* how long it pauses */
     volume->looked_ms = 0;                     /* it always was a while ago */
+    volume->called_ms = 0;                     /* no plugin of a search is a task */
     volume->retry_at_ms = set_or_not(volume->retry_at_ms);
     volume->plugin_until_ms = set_or_not(volume->plugin_until_ms);
     volume->makes_until_ms = set_or_not(volume->makes_until_ms);
@@ -197,7 +198,7 @@ static void reduce_volume(struct volume *volume)
 static void reduce_plugin(struct plugin *plugin)
 {
     plugin->failures = 0;
-    plugin->defined_ms = 0;
+    plugin->defined_ms = plugin->ended_ms = 0;
     plugin->due_ms = set_or_not(plugin->due_ms);
     plugin->permanent = 0; /* of the step that asks */
     plugin->machine.restored = 0;

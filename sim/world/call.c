@@ -105,3 +105,21 @@ void sim_call_refuse(struct sim_call *call, enum csi_verdict verdict, const char
     sim_call_fail(call, ERR_REFUSED, verdict == CSI_REFUSED, text);
     call->verdict = (uint8_t)verdict;
 }
+
+void sim_calls_break(struct sim *sim, int server)
+{
+    for (size_t i = 0; i < sim->calls.count; i++) {
+        struct sim_call *call = &sim->calls.items[i];
+        if (!call->used || !sim_is_node_call(call) || call->server != server)
+            continue;
+        bool done = call->stage == STAGE_ANSWER && !call->apply_left && call->code == 0;
+        call->apply_left = 0;
+        if (call->answered) {
+            sim_call_free(sim, call);
+        } else if (!done) {
+            sim_call_fail(call, ERR_GONE, false, "the plugin went in mid-call");
+            call->serial = ++sim->calls.made; /* the moment that was set for it is none */
+            sim_call_again(sim, call, 1, STAGE_ANSWER);
+        }
+    }
+}

@@ -29,6 +29,7 @@ struct sim_call {
     uint8_t untouched;                   /* recover: nothing was there when we began to look */
     uint8_t hard;                        /* it failed, and trying again will not help */
     uint8_t verdict;                     /* of a call to a plugin that failed: enum csi_verdict */
+    int16_t server;                      /* of a call to a plugin: the instance that works on it */
     int32_t code;                        /* what became of it, ERR_* */
     const char *text;                    /* and why */
 };
@@ -57,6 +58,8 @@ void sim_call_again(struct sim *sim, struct sim_call *call, uint64_t delay_ms, u
 /* Nobody waits for CALL, and nothing of it is left to be done. */
 void sim_call_free(struct sim *sim, struct sim_call *call);
 void sim_call_free_if_over(struct sim *sim, struct sim_call *call);
+/* The task that the plugin SERVER is has ended: what it was at work on does not happen any more. */
+void sim_calls_break(struct sim *sim, int server);
 
 /* --- perform.c: effects, and what calls meet --- */
 

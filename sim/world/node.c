@@ -414,7 +414,8 @@ static void answer_volume(struct sim *sim, struct sim_call *call)
         sim_call_refuse(call, CSI_LIES, "it was unstaged, and is still mounted");
     struct failure failure = sim_failed(call->code, !call->hard, call->text);
     failure.verdict = call->verdict;
-    failure.may_run = sim_is_node_call(call) && call->code == ERR_TIMEOUT;
+    failure.may_run =
+        sim_is_node_call(call) && (call->code == ERR_TIMEOUT || call->code == ERR_GONE);
     if (call->code != 0)
         payload = &failure;
     sim_call_done(sim, call, sim_volume_answer(call->effect, call->code, claim->mounted), payload);

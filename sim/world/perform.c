@@ -125,12 +125,23 @@ static const struct meaning {
     [SIM_LATE] = {.code = ERR_TIMEOUT, .timeout = true, .text = "it timed out"},
 };
 
+static void refuse_unserved(struct sim *sim, struct sim_call *call)
+{
+    sim_call_fail(call, ERR_AGAIN, false, "the plugin does not answer");
+    sim_call_again(sim, call, call->latency_ms, STAGE_ANSWER);
+}
+
 /* A simple call: when its work is done, when it is answered, and with what. */
 static void plan(struct sim *sim, struct sim_call *call)
 {
     struct meaning meaning = meanings[call->fault];
     uint64_t bound_ms = call->limit_ms - sim->now_ms;
 
+    if (sim_is_node_call(call) && sim_plugin_is_task(&sim->plugins[call->server]) &&
+        !sim_plugin_lives(sim, &sim->plugins[call->server])) {
+        refuse_unserved(sim, call);
+        return;
+    }
     if (!meaning.idle && call->latency_ms >= bound_ms)
         meaning = meanings[SIM_LATE];
     if (meaning.code != 0)
@@ -180,8 +191,10 @@ static void begin(struct sim *sim, const struct effect *effect, const struct sim
         sim_driver_begin(sim, call, effect);
         return;
     }
-    if (sim_is_node_call(call))
+    if (sim_is_node_call(call)) {
         sim_disk_of(sim, whom)->calls++;
+        call->server = (int16_t)sim_plugin_called(sim, sim_claim_of(sim, whom)->plugin);
+    }
     sim_meet(sim, call);
     plan(sim, call);
 }

@@ -77,9 +77,21 @@ static void let_daemon_see(struct sim *sim, const struct sim_attempt *attempt, u
         sim_later(sim, delay_ms, SE_WATCH, sim_attempt_number(sim, attempt), sim->incarnation);
 }
 
+/* What it is at work on, if it is a plugin, ends with it. */
+static void break_calls(struct sim *sim, const struct sim_attempt *attempt)
+{
+    const struct sim_task_state *task = &sim->allocs[attempt->alloc].tasks[attempt->task];
+
+    for (int p = 0; p < sim->plugins_count; p++) {
+        if (sim->plugins[p].task == task)
+            sim_calls_break(sim, p);
+    }
+}
+
 void sim_payload_end(struct sim *sim, struct sim_attempt *attempt, int32_t code, int32_t signal)
 {
     check(attempt->payload == PAYLOAD_RUNNING);
+    break_calls(sim, attempt);
     attempt->payload = PAYLOAD_ENDED;
     attempt->descendants = sim_attempt_plan(sim, attempt)->forks;
     attempt->epoch++;
@@ -653,6 +665,33 @@ bool sim_plugin_lives(const struct sim *sim, const struct sim_plugin_state *plug
            sim->attempts.items[plugin->task->newest].payload == PAYLOAD_RUNNING;
 }
 
+bool sim_plugin_is_task(const struct sim_plugin_state *plugin)
+{
+    return plugin->task != NULL || (plugin->past != NULL && plugin->past->define.supervised);
+}
+
+/* The newest that is ready, or one that lives, if none is; 0: not even that. */
+static uint64_t rank_of(const struct sim *sim, const struct sim_plugin_state *plugin)
+{
+    const struct machine *record = core_find(sim->core, &plugin->id);
+
+    if (record != NULL && record->state == P_READY)
+        return 2 + plugin_of(record)->defined_ms;
+    return sim_plugin_lives(sim, plugin) ? 1 : 0;
+}
+
+int sim_plugin_called(const struct sim *sim, uint16_t plugin)
+{
+    int called = plugin;
+
+    for (int p = 0; p < sim->plugins_count; p++) {
+        if (sim->plugins[p].serves == sim->plugins[plugin].serves &&
+            rank_of(sim, &sim->plugins[p]) > rank_of(sim, &sim->plugins[called]))
+            called = p;
+    }
+    return called;
+}
+
 bool sim_plugin_is_served(const struct sim *sim, uint16_t plugin)
 {
     for (int p = 0; p < sim->plugins_count; p++) {
@@ -669,6 +708,8 @@ void sim_plugin_die(struct sim *sim, int number)
     struct exited exited = {.known = 1, .code = 1};
 
     plugin->alive = 0;
+    if (sim_plugin_is_task(plugin))
+        sim_calls_break(sim, number);
     sim_say(sim, "plugin %s dies", plugin->id.text);
     if (plugin->task != NULL) {
         sim_payload_end(sim, &sim->attempts.items[plugin->task->newest], 1, 0);

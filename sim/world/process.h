@@ -96,6 +96,10 @@ struct sim_plugin_state;
 
 /* It can be called; one that is a task lives as long as its payload. */
 bool sim_plugin_lives(const struct sim *sim, const struct sim_plugin_state *plugin);
+/* Its process is a task, whose end its machine hears of. */
+bool sim_plugin_is_task(const struct sim_plugin_state *plugin);
+/* As csi/plugins/: which of all that serve the same is called. */
+int sim_plugin_called(const struct sim *sim, uint16_t plugin);
 /* One of all that serve the same lives. */
 bool sim_plugin_is_served(const struct sim *sim, uint16_t plugin);
 void sim_plugin_die(struct sim *sim, int plugin);
