@@ -180,8 +180,9 @@ void csi_directories_remove(int root_fd, const char *path, unsigned levels)
         if (path_split(here, above, name, NULL) != 0)
             return;
         scoped_fd int fd = beneath_open(root_fd, above, O_PATH | O_DIRECTORY, 0);
-        if (fd < 0 || unlinkat(fd, name, AT_REMOVEDIR) != 0)
-            return; /* others are in it, or it is gone */
+        int code = fd < 0 ? fd : unlinkat(fd, name, AT_REMOVEDIR) == 0 ? 0 : -errno;
+        if (code != 0 && code != -ENOENT) /* which it is if its maker died between two of them */
+            return;                       /* others are in it */
         (void)text_copy(here, sizeof(here), above);
     }
 }

@@ -175,6 +175,18 @@ static void test_steps_again_find_what_the_first_have_made(void **state)
     assert_true(is_clean(fixture));
 }
 
+/* The directories of a target are made one by one. */
+static void test_daemon_died_between_two_directories_that_it_made(void **state)
+{
+    struct fixture *fixture = *state;
+
+    know(fixture, "hunter2");
+    (void)mkdir(in(fixture, "csi/test/per-alloc"), 0700); /* it may be there */
+    assert_return_code(mkdir(in(fixture, "csi/test/per-alloc/" ALLOC), 0700), errno);
+    must(fixture, STEP(UNPUBLISH));
+    assert_true(is_clean(fixture));
+}
+
 static void test_two_claims_share_what_is_staged(void **state)
 {
     struct fixture *fixture = *state;
@@ -624,6 +636,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STEPS_TEST(test_volume_is_mounted_and_taken_away_without_a_trace),
         STEPS_TEST(test_steps_again_find_what_the_first_have_made),
+        STEPS_TEST(test_daemon_died_between_two_directories_that_it_made),
         STEPS_TEST(test_two_claims_share_what_is_staged),
         STEPS_TEST(test_volume_of_a_plugin_that_does_not_stage_is_published_alone),
         STEPS_TEST(test_device_is_a_file),
