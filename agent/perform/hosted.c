@@ -174,10 +174,10 @@ static void give_up(struct held *held, const struct err *err)
     struct parts *parts = held->parts;
     struct effect effect = held->effect;
     const struct hosted_wait *wait = held->wait;
-    uint8_t hook = held->hook;
+    uint8_t phase = held->phase, hook = held->hook;
 
     let_go(held);
-    wait->failed(parts, &effect, hook, err);
+    wait->failed(parts, &effect, phase, hook, err);
 }
 
 static void on_limit(struct io_timer *timer)

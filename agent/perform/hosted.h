@@ -18,8 +18,8 @@ void hosted_find_mounted(const struct parts *parts, const struct alloc_spec *all
  * more, or it has failed. */
 struct hosted_wait {
     void (*again)(struct parts *parts, const struct effect *effect);
-    void (*failed)(struct parts *parts, const struct effect *effect, uint8_t hook,
-                   const struct err *err);
+    void (*failed)(struct parts *parts, const struct effect *effect, uint8_t phase, uint8_t hook,
+                   const struct err *err); /* EFFECT has no record: that may be another one now */
 };
 
 /* True if it is about to be known where a volume of ALLOC is: then EFFECT, a hook of a task, waits

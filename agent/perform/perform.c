@@ -57,23 +57,23 @@ static void hook_answered(void *ctx, const struct hook_outcome *outcome)
     perform_call_free(call);
 }
 
-static struct perform_call *hook_call(struct parts *parts, const struct effect *effect)
+static struct perform_call *hook_call(struct parts *parts, const struct effect *effect,
+                                      uint8_t phase)
 {
     struct perform_call *call = perform_call_new(parts, effect);
-    bool task = effect->id.kind == MACHINE_TASK;
 
-    call->phase = task ? task_of(effect->record)->phase : alloc_of(effect->record)->phase;
+    call->phase = phase;
     return call;
 }
 
-static void hook_refused(struct parts *parts, const struct effect *effect, uint8_t hook,
-                         const struct err *err)
+static void hook_refused(struct parts *parts, const struct effect *effect, uint8_t phase,
+                         uint8_t hook, const struct err *err)
 {
     struct hook_outcome outcome = {
         .hook = hook, .code = err->code, .recoverable = err->recoverable};
 
     (void)text_copy(outcome.text, sizeof(outcome.text), err->text); /* cut if too long */
-    hook_answered(hook_call(parts, effect), &outcome);
+    hook_answered(hook_call(parts, effect, phase), &outcome);
 }
 
 static const struct task_spec *task_spec_of(struct parts *parts, const struct machine_id *id,
@@ -99,7 +99,7 @@ static void alloc_hook(struct parts *parts, const struct effect *effect)
     const struct alloc_spec *spec = specs_find(parts->specs, effect->id.text, &err);
 
     if (spec == NULL && alloc->phase == PHASE_PRERUN) {
-        hook_refused(parts, effect, alloc->hook, &err);
+        hook_refused(parts, effect, alloc->phase, alloc->hook, &err);
         return;
     }
     /* Teardown needs the alloc's id only, and must not fail because its spec is lost (I-24). */
@@ -112,7 +112,7 @@ static void alloc_hook(struct parts *parts, const struct effect *effect)
     };
 
     core_disk_owners(parts->core, alloc, disk_from);
-    hook_run(parts->hooks, &run, hook_answered, hook_call(parts, effect));
+    hook_run(parts->hooks, &run, hook_answered, hook_call(parts, effect, alloc->phase));
 }
 
 /* Of what cannot be looked at nobody knows that it is lost. */
@@ -148,7 +148,7 @@ static void task_hook(struct parts *parts, const struct effect *effect)
     const struct task_spec *spec = task_spec_of(parts, &effect->id, &alloc, &err);
 
     if (spec == NULL && task->phase != PHASE_STOP && task->phase != PHASE_EXITED) {
-        hook_refused(parts, effect, task->hook, &err);
+        hook_refused(parts, effect, task->phase, task->hook, &err);
         return;
     }
     struct volumes_mounted mounted = {.count = 0};
@@ -168,7 +168,7 @@ static void task_hook(struct parts *parts, const struct effect *effect)
         .results = task->results,
         .results_bytes = task->results_bytes,
     };
-    hook_run(parts->hooks, &run, hook_answered, hook_call(parts, effect));
+    hook_run(parts->hooks, &run, hook_answered, hook_call(parts, effect, task->phase));
 }
 
 static void task_hook_abort(struct parts *parts, const struct effect *effect)

@@ -58,7 +58,7 @@ struct room {
     struct driver_result result; /* of the last call */
     int completions;
     struct driver_exit exit; /* the last on_exit */
-    int exits;
+    int exits, awaited_exits;
     int waiting_for_exits, waiting_for_completions;
     bool too_late;
 
@@ -120,6 +120,7 @@ static inline void room_run(struct room *room, int completions, int exits)
 
     room->waiting_for_completions = completions;
     room->waiting_for_exits = exits;
+    room->awaited_exits = exits > room->awaited_exits ? exits : room->awaited_exits;
     room->too_late = false;
     io_timer_start(room->loop, &bound, loop_now_ms() + PATIENCE_MS, room_too_late, room);
     if (!room_has_enough(room))
@@ -145,9 +146,11 @@ static inline void room_await_change(struct room *room)
     assert_false(room->too_late);
 }
 
+/* The first that was not waited for; a task that is short may have ended before its start is told.
+ */
 static inline void room_await_exit(struct room *room)
 {
-    room_run(room, 0, room->exits + 1);
+    room_run(room, 0, room->awaited_exits + 1);
 }
 
 /* Opens the drivers, as a daemon that starts. */
@@ -173,7 +176,7 @@ static inline int room_try(struct room *room, struct err *err)
                                     .on_exit = room_on_exit,
                                     .on_change = room_on_change,
                                     .ctx = room};
-    room->exits = room->completions = room->changes = 0;
+    room->exits = room->awaited_exits = room->completions = room->changes = 0;
     room->drivers = drivers_new(&config, err);
     if (room->drivers != NULL)
         return 0;

@@ -196,9 +196,7 @@ static void test_command_is_found_in_the_task_before_the_path(void **state)
 
     assert_return_code(unlink(path), 0);
     room_start_running(room, 2); /* the one in PATH */
-    room->exit.code = -1;
-    if (room->exits < 2)
-        room_run(room, 0, 2);
+    room_await_exit(room);
     assert_int_equal(room->exit.code, 0);
     room_destroy(room, 2);
 }

@@ -173,6 +173,7 @@ static inline void make_task_times(struct rng *rng, struct task *task)
 
     for (size_t i = 0; i < COUNT_OF(lengths); i++)
         *lengths[i] = rng_below(rng, 100000);
+    task->older_wait_ms = rng_below(rng, 300000);
     task->interval_ms = rng_below(rng, machine->entered_ms + 1);
     task->restart_at_ms = machine->entered_ms + rng_below(rng, *lengths[1] + 1);
     task->kill_at_ms = machine->entered_ms + rng_below(rng, *lengths[2] + 1);
@@ -251,6 +252,7 @@ static inline void make_alloc_state(struct rng *rng, struct alloc *alloc)
     alloc->status_revision = rng_below(rng, 1000);
     alloc->acked_revision = rng_below(rng, alloc->status_revision + 1);
     alloc->assign.shutdown_delay_ms = rng_below(rng, 100000);
+    alloc->assign.max_run_ms = rng_below(rng, 100000);
     alloc->delay_until_ms =
         machine->entered_ms + rng_below(rng, alloc->assign.shutdown_delay_ms + 1);
     make_health(rng, alloc);
@@ -312,7 +314,7 @@ static inline void make_fields(struct rng *rng, enum machine_kind kind, struct m
 }
 
 /* A valid record of KIND into RECORD, which has room for FSM_RECORD_BYTES_MAX bytes.  Draws until
- * it makes sense; most draws do. */
+ * it makes sense; of tasks one in thirty does. */
 static inline void make_record(struct rng *rng, enum machine_kind kind, struct machine *record)
 {
     struct machine_id id =

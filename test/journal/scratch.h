@@ -180,6 +180,15 @@ static inline void child_await(const struct child *child)
     assert_int_equal(read(child->answers, &byte, 1), 1);
 }
 
+/* Whether it has not ended yet; its status stays for child_end(). */
+static inline bool child_lives(const struct child *child)
+{
+    siginfo_t info = {0};
+
+    assert_int_equal(waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
+    return info.si_pid == 0;
+}
+
 /* Waits for its end; its status as of waitpid. */
 static inline int child_end(struct child *child)
 {

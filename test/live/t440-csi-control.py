@@ -236,6 +236,7 @@ def daemon_that_dies_before_the_answer_asks_again():
     storage.next('CreateVolume', 'wait 1000')
     storage.create_by_api('disk')
     assert storage.state('disk') == 'creating'
+    wait_for('the call', lambda: storage.calls('CreateVolume') == 1)
     storage.again()
     wait_for('the volume', lambda: storage.state('disk') == 'ready')
     assert storage.calls('CreateVolume') == 2 and os.path.isdir(storage.path('disk'))
@@ -245,6 +246,7 @@ def daemon_that_dies_before_the_answer_asks_again():
     except OSError:
         pass
     assert storage.state('disk') == 'deleting'
+    wait_for('the call', lambda: storage.calls('DeleteVolume') == 1)
     storage.again()
     wait_for('the end of the volume', lambda: storage.state('disk') is None)
     assert storage.calls('DeleteVolume') == 2 and not os.path.exists(storage.path('disk'))
