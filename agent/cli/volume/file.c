@@ -121,31 +121,82 @@ static json_t *map_from(struct reading *reading, const char *name, json_t *value
     return map;
 }
 
-static json_t *capabilities_from(struct reading *reading, const char *name, json_t *value)
+/* A list of what EACH makes of the blocks of VALUE. */
+static json_t *list_from(struct reading *reading, const char *name, json_t *value,
+                         json_t *(*each)(struct reading *reading, const char *name, json_t *block))
 {
-    json_t *blocks = blocks_of(value), *list = json_array(), *block, *item;
-    const char *key;
+    json_t *blocks = blocks_of(value), *list = json_array(), *block;
     size_t i;
 
     if (blocks == NULL)
         complain(reading, name, "must be a block");
     json_array_foreach(blocks, i, block)
-    {
-        json_t *to = json_object();
-
-        json_object_foreach(block, key, item)
-        {
-            if (text_equal(key, "access_mode"))
-                keep(to, "AccessMode", text_from(reading, key, item));
-            else if (text_equal(key, "attachment_mode"))
-                keep(to, "AttachmentMode", text_from(reading, key, item));
-            else
-                complain(reading, key, "is no argument of capability");
-        }
-        check(json_array_append_new(list, to) == 0);
-    }
+        check(json_array_append_new(list, each(reading, name, block)) == 0);
     json_decref(blocks);
     return list;
+}
+
+struct argument {
+    const char *name, *to;
+    json_t *(*from)(struct reading *reading, const char *name, json_t *value);
+};
+
+/* False: there is none of that NAME. */
+static bool keep_argument(struct reading *reading, const struct argument *arguments, size_t count,
+                          const char *name, json_t *value, json_t *to)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (text_equal(arguments[i].name, name)) {
+            keep(to, arguments[i].to, arguments[i].from(reading, name, value));
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What BLOCK, which is called NAME, says in ARGUMENTS and nothing else. */
+static json_t *object_from(struct reading *reading, const char *name, json_t *block,
+                           const struct argument *arguments, size_t count)
+{
+    json_t *to = json_object(), *item;
+    char what[ERR_TEXT_SIZE];
+    const char *key;
+
+    (void)text_format(what, sizeof(what), "is no argument of %s", name); /* a known name */
+    json_object_foreach(block, key, item)
+    {
+        if (!keep_argument(reading, arguments, count, key, item, to))
+            complain(reading, key, what);
+    }
+    return to;
+}
+
+/* The same of VALUE, which is one block. */
+static json_t *only_object_from(struct reading *reading, const char *name, json_t *value,
+                                const struct argument *arguments, size_t count)
+{
+    json_t *blocks = blocks_of(value);
+
+    if (json_array_size(blocks) != 1)
+        complain(reading, name, "must be one block");
+    json_t *to = object_from(reading, name, json_array_get(blocks, 0), arguments, count);
+    json_decref(blocks);
+    return to;
+}
+
+static json_t *capability_from(struct reading *reading, const char *name, json_t *block)
+{
+    static const struct argument arguments[] = {
+        {"access_mode", "AccessMode", text_from},
+        {"attachment_mode", "AttachmentMode", text_from},
+    };
+
+    return object_from(reading, name, block, arguments, COUNT_OF(arguments));
+}
+
+static json_t *capabilities_from(struct reading *reading, const char *name, json_t *value)
+{
+    return list_from(reading, name, value, capability_from);
 }
 
 static json_t *flags_from(struct reading *reading, const char *name, json_t *value)
@@ -162,22 +213,12 @@ static json_t *flags_from(struct reading *reading, const char *name, json_t *val
 
 static json_t *options_from(struct reading *reading, const char *name, json_t *value)
 {
-    json_t *blocks = blocks_of(value), *to = json_object(), *item;
-    const char *key;
+    static const struct argument arguments[] = {
+        {"fs_type", "FSType", text_from},
+        {"mount_flags", "MountFlags", flags_from},
+    };
 
-    if (json_array_size(blocks) != 1)
-        complain(reading, name, "must be one block");
-    json_object_foreach(json_array_get(blocks, 0), key, item)
-    {
-        if (text_equal(key, "fs_type"))
-            keep(to, "FSType", text_from(reading, key, item));
-        else if (text_equal(key, "mount_flags"))
-            keep(to, "MountFlags", flags_from(reading, key, item));
-        else
-            complain(reading, key, "is no argument of mount_options");
-    }
-    json_decref(blocks);
-    return to;
+    return only_object_from(reading, name, value, arguments, COUNT_OF(arguments));
 }
 
 /* required { topology { segments { zone = "a" } } ... } */
@@ -212,64 +253,40 @@ static json_t *topologies_from(struct reading *reading, const char *name, json_t
 
 static json_t *request_from(struct reading *reading, const char *name, json_t *value)
 {
-    json_t *blocks = blocks_of(value), *to = json_object(), *item;
-    const char *key;
+    static const struct argument arguments[] = {
+        {"required", "Required", topologies_from},
+        {"preferred", "Preferred", topologies_from},
+    };
 
-    if (json_array_size(blocks) != 1)
-        complain(reading, name, "must be one block");
-    json_object_foreach(json_array_get(blocks, 0), key, item)
-    {
-        if (text_equal(key, "required"))
-            keep(to, "Required", topologies_from(reading, key, item));
-        else if (text_equal(key, "preferred"))
-            keep(to, "Preferred", topologies_from(reading, key, item));
-        else
-            complain(reading, key, "is no block of topology_request");
-    }
-    json_decref(blocks);
-    return to;
+    return only_object_from(reading, name, value, arguments, COUNT_OF(arguments));
 }
 
 /* One condition on the node, written in one of the ways that a job's may be. */
-static json_t *constraints_from(struct reading *reading, const char *name, json_t *value)
+static json_t *constraint_from(struct reading *reading, const char *name, json_t *block)
 {
+    static const struct argument arguments[] = {
+        {"attribute", "LTarget", text_from},    {"value", "RTarget", text_from},
+        {"operator", "Operand", text_from},     {"version", "RTarget", text_from},
+        {"semver", "RTarget", text_from},       {"regexp", "RTarget", text_from},
+        {"set_contains", "RTarget", text_from},
+    };
     static const char *const operands[] = {"version", "semver", "regexp", "set_contains"};
-    json_t *blocks = blocks_of(value), *list = json_array(), *block, *item;
-    const char *key;
-    size_t i;
+    json_t *said = object_from(reading, name, block, arguments, COUNT_OF(arguments));
+    json_t *to = json_pack("{s:s, s:s, s:s}", "LTarget", "", "RTarget", "", "Operand", "=");
 
-    if (blocks == NULL)
-        complain(reading, name, "must be a block");
-    json_array_foreach(blocks, i, block)
-    {
-        json_t *to = json_pack("{s:s, s:s, s:s}", "LTarget", "", "RTarget", "", "Operand", "=");
-        json_object_foreach(block, key, item)
-        {
-            bool is_operand = false;
-
-            for (size_t o = 0; o < COUNT_OF(operands); o++)
-                is_operand = is_operand || text_equal(key, operands[o]);
-            if (is_operand)
-                keep(to, "Operand", json_string(key));
-            if (is_operand || text_equal(key, "value"))
-                keep(to, "RTarget", text_from(reading, key, item));
-            else if (text_equal(key, "attribute"))
-                keep(to, "LTarget", text_from(reading, key, item));
-            else if (text_equal(key, "operator"))
-                keep(to, "Operand", text_from(reading, key, item));
-            else
-                complain(reading, key, "is no argument of constraint");
-        }
-        check(json_array_append_new(list, to) == 0);
+    check(json_object_update(to, said) == 0);
+    json_decref(said);
+    for (size_t i = 0; i < COUNT_OF(operands); i++) {
+        if (json_object_get(block, operands[i]) != NULL)
+            keep(to, "Operand", json_string(operands[i]));
     }
-    json_decref(blocks);
-    return list;
+    return to;
 }
 
-struct argument {
-    const char *name, *to;
-    json_t *(*from)(struct reading *reading, const char *name, json_t *value);
-};
+static json_t *constraints_from(struct reading *reading, const char *name, json_t *value)
+{
+    return list_from(reading, name, value, constraint_from);
+}
 
 static const struct argument host_arguments[] = {
     {"id", "ID", text_from},
@@ -325,17 +342,10 @@ static void complain_of_unknown(struct reading *reading, const char *name)
 
 static void read_argument(struct reading *reading, const char *name, json_t *value)
 {
-    if (text_equal(name, "type"))
-        return;
-    for (size_t i = 0; i < reading->arguments_count; i++) {
-        const struct argument *argument = &reading->arguments[i];
-
-        if (text_equal(argument->name, name)) {
-            keep(reading->to, argument->to, argument->from(reading, name, value));
-            return;
-        }
-    }
-    complain_of_unknown(reading, name);
+    if (!text_equal(name, "type") &&
+        !keep_argument(reading, reading->arguments, reading->arguments_count, name, value,
+                       reading->to))
+        complain_of_unknown(reading, name);
 }
 
 /* --- files --- */
