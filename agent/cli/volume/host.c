@@ -62,8 +62,6 @@ static void print_volume(const struct cli *cli, const json_t *volume)
                                           {"Node ID", "NodeID"},
                                           {"Node Pool", "NodePool"}};
     struct cli_table table = {0};
-    const json_t *item;
-    size_t at;
 
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         cli_row(&table, rows[i][0], cli_value(volume, rows[i][1]));
@@ -76,33 +74,12 @@ static void print_volume(const struct cli *cli, const json_t *volume)
     cli_table_print_pairs(&table, stdout);
     if (cli_switch(cli, "short"))
         return;
-    cli_heading(cli, "Capabilities");
-    cli_row(&table, "Access Mode", "Attachment Mode");
-    json_array_foreach(json_object_get(volume, "RequestedCapabilities"), at, item)
-    {
-        cli_row(&table, cli_value(item, "AccessMode"), cli_value(item, "AttachmentMode"));
-    }
-    cli_table_print(&table, stdout);
-    cli_heading(cli, "Allocations");
-    cli_print_allocs(cli, json_object_get(volume, "Allocations"));
+    volume_print_use(cli, volume);
 }
 
 int volume_show_host(struct cli *cli, const json_t *entry)
 {
-    char path[CLI_URL_SIZE];
-    json_t *volume;
-
-    cli->namespace = cli_value(entry, "Namespace");
-    int status = cli_get(cli, cli_path(cli, path, "/v1/volume/host/%s", cli_value(entry, "ID")),
-                         &volume, NULL);
-    if (status != 0)
-        return status;
-    if (cli->json)
-        cli_print_json(volume);
-    else
-        print_volume(cli, volume);
-    json_decref(volume);
-    return CLI_OK;
+    return volume_show(cli, "host", entry, print_volume);
 }
 
 int volume_list_host(struct cli *cli)
@@ -144,8 +121,6 @@ int volume_send_host(struct cli *cli, json_t *volume, bool creates)
 
 int volume_delete_host(struct cli *cli, const char *prefix)
 {
-    char path[CLI_URL_SIZE];
-    struct cli_reply reply;
     json_t *entry;
     int status = volume_find_host(cli, prefix, &entry);
 
@@ -154,14 +129,9 @@ int volume_delete_host(struct cli *cli, const char *prefix)
                         prefix);
     if (status != 0)
         return status;
-    cli->namespace = cli_value(entry, "Namespace");
-    status =
-        cli_call(cli, "DELETE", cli_path(cli, path, "/v1/volume/host/%s", cli_value(entry, "ID")),
-                 NULL, &reply);
-    if (status == 0) {
+    status = volume_act(cli, entry, "/v1/volume/host/%s", "");
+    if (status == 0)
         (void)printf("Successfully deleted volume \"%s\"!\n", cli_value(entry, "ID"));
-        free(reply.body);
-    }
     json_decref(entry);
     return status;
 }

@@ -14,59 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --- finding --- */
-
-static void print_list(json_t *volumes)
-{
-    struct cli_table table = {0};
-    json_t *volume;
-    size_t at;
-
-    cli_row(&table, "ID", "Name", "Namespace", "Plugin ID", "Schedulable", "Access Mode");
-    json_array_foreach(volumes, at, volume)
-    {
-        cli_row(&table, cli_value(volume, "ID"), cli_value(volume, "Name"),
-                cli_value(volume, "Namespace"), cli_value(volume, "PluginID"),
-                cli_value(volume, "Schedulable"), cli_value(volume, "AccessMode"));
-    }
-    cli_table_print(&table, stdout);
-}
-
-/* The volume that PREFIX names, as a list has it: a new reference; said if there is none or more.
- */
-static int find_volume(struct cli *cli, const char *prefix, json_t **ret_volume)
-{
-    char path[CLI_URL_SIZE];
-    json_t *list, *entry, *found = NULL;
-    size_t at;
-    int status =
-        cli_get(cli, cli_path(cli, path, "/v1/volumes?type=csi&prefix=%s", prefix), &list, NULL);
-
-    if (status != 0)
-        return status;
-    json_array_foreach(list, at, entry)
-    {
-        if (json_array_size(list) == 1 || text_equal(cli_value(entry, "ID"), prefix))
-            found = entry;
-    }
-    if (found != NULL) {
-        *ret_volume = json_incref(found);
-    } else if (json_array_size(list) == 0) {
-        status = cli_fail(CLI_FAILED,
-                          "no volume has an id that begins with \"%s\" in namespace %s; "
-                          "`cairn volume status` lists all",
-                          prefix, cli->namespace);
-    } else {
-        status = cli_fail(CLI_FAILED,
-                          "%zu volumes have an id that begins with \"%s\":", json_array_size(list),
-                          prefix);
-        (void)fflush(stdout);
-        print_list(list);
-    }
-    json_decref(list);
-    return status;
-}
-
 /* --- status --- */
 
 static const struct cli_flag status_flags[] = {
@@ -140,39 +87,19 @@ static void print_volume(const struct cli *cli, const json_t *volume)
     if (cli_switch(cli, "short"))
         return;
     print_topologies(cli, volume);
-    const json_t *list = json_object_get(volume, "RequestedCapabilities"), *item;
-    size_t at;
-    cli_heading(cli, "Capabilities");
-    cli_row(&table, "Access Mode", "Attachment Mode");
-    json_array_foreach(list, at, item)
-    {
-        cli_row(&table, cli_value(item, "AccessMode"), cli_value(item, "AttachmentMode"));
-    }
-    cli_table_print(&table, stdout);
-    cli_heading(cli, "Allocations");
-    cli_print_allocs(cli, json_object_get(volume, "Allocations"));
+    volume_print_use(cli, volume);
 }
 
 static int show_one(struct cli *cli)
 {
-    char path[CLI_URL_SIZE];
-    json_t *entry, *volume;
-    int status = find_volume(cli, cli_argument(cli, 0), &entry);
+    json_t *entry;
+    int status = volume_find(cli, cli_argument(cli, 0), &entry);
 
     if (status != 0)
         return status;
-    cli->namespace = cli_value(entry, "Namespace");
-    status = cli_get(cli, cli_path(cli, path, "/v1/volume/csi/%s", cli_value(entry, "ID")), &volume,
-                     NULL);
+    status = volume_show(cli, "csi", entry, print_volume);
     json_decref(entry);
-    if (status != 0)
-        return status;
-    if (cli->json)
-        cli_print_json(volume);
-    else
-        print_volume(cli, volume);
-    json_decref(volume);
-    return CLI_OK;
+    return status;
 }
 
 /* What a plugin says that there is, registered or not. */
@@ -223,7 +150,7 @@ static int show_all(struct cli *cli)
     else if (json_array_size(list) == 0)
         (void)puts("No CSI volumes");
     else
-        print_list(list);
+        volume_print_list(list);
     /* Each plugin that volumes are of, once. */
     json_array_foreach(list, at, entry)
     {
@@ -441,22 +368,18 @@ static const struct cli_flag deregister_flags[] = {
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
-/* METHOD on the volume that the first argument names; RET_ID is its whole id. */
+/* DELETE on the volume that the first argument names, a part of FORMAT before MORE; RET_ID is its
+ * whole id. */
 static int act(struct cli *cli, const char *format, const char *more, char ret_id[CLI_URL_SIZE])
 {
-    char path[CLI_URL_SIZE];
-    struct cli_reply reply;
     json_t *entry;
-    int status = find_volume(cli, cli_argument(cli, 0), &entry);
+    int status = volume_find(cli, cli_argument(cli, 0), &entry);
 
     if (status != 0)
         return status;
-    cli->namespace = cli_value(entry, "Namespace");
     (void)text_copy(ret_id, CLI_URL_SIZE, cli_value(entry, "ID")); /* ids are shorter */
-    status = cli_call(cli, "DELETE", cli_path(cli, path, format, ret_id, more), NULL, &reply);
+    status = volume_act(cli, entry, format, more);
     json_decref(entry);
-    if (status == 0)
-        free(reply.body);
     return status;
 }
 
@@ -489,25 +412,6 @@ static const struct cli_flag delete_flags[] = {
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
-/* The flags -secret as the header that Nomad has for them, into the next call. */
-static int add_secrets(struct cli *cli)
-{
-    const char *pair;
-
-    (void)text_copy(cli->secrets, sizeof(cli->secrets), "X-Nomad-CSI-Secrets: ");
-    for (size_t i = 0; (pair = cli_text_again(cli, "secret", i)) != NULL; i++) {
-        if (strchr(pair, '=') == NULL || strpbrk(pair, ",\r\n") != NULL)
-            return cli_fail(CLI_USAGE, "a secret is written -secret KEY=VALUE, without commas");
-        if (i > 0)
-            (void)text_append(cli->secrets, sizeof(cli->secrets), ",");
-        if (!text_append(cli->secrets, sizeof(cli->secrets), pair))
-            return cli_fail(CLI_USAGE, "the secrets are too long");
-    }
-    if (cli_text_again(cli, "secret", 0) == NULL)
-        cli->secrets[0] = '\0';
-    return 0;
-}
-
 static int run_delete(struct cli *cli)
 {
     char id[CLI_URL_SIZE];
@@ -517,7 +421,7 @@ static int run_delete(struct cli *cli)
         return volume_delete_host(cli, cli_argument(cli, 0));
     if (!text_equal(type, "csi"))
         return cli_fail(CLI_USAGE, "there are volumes of type csi and of type host");
-    int status = add_secrets(cli);
+    int status = volume_add_secrets(cli);
 
     if (status == 0)
         status = act(cli, "/v1/volume/csi/%s/delete", "", id);
@@ -573,147 +477,4 @@ const struct cli_verb cli_volume_detach = {
             "\n"
             "    $ cairn volume detach database 3f2a91c4",
     .run = run_detach,
-};
-
-/* --- snapshots --- */
-
-static const struct cli_flag snapshot_flags[] = {
-    {"plugin", FLAG_TEXT, "ID", "list: of which plugin"},
-    {"per-page", FLAG_NUMBER, "N", "list: at most so many"},
-    {"page-token", FLAG_TEXT, "TOKEN", "list: behind that page"},
-    {"parameter", FLAG_TEXT, "KEY=VALUE", "create: for the plugin; repeatable"},
-    {"secret", FLAG_TEXT, "KEY=VALUE", "for the plugin, over those of the volume; repeatable"},
-    {NULL, FLAG_SWITCH, NULL, NULL},
-};
-
-static int print_snapshots(const struct cli *cli, const json_t *answer)
-{
-    const json_t *list = json_object_get(answer, "Snapshots"), *item;
-    struct cli_table table = {0};
-    size_t at;
-
-    if (cli->json) {
-        cli_print_json(list);
-        return CLI_OK;
-    }
-    cli_row(&table, "Snapshot ID", "Volume ID", "Size", "Create Time", "Ready?");
-    json_array_foreach(list, at, item)
-    {
-        int64_t made_s = json_integer_value(json_object_get(item, "CreateTime"));
-        uint64_t bytes = (uint64_t)json_integer_value(json_object_get(item, "SizeBytes"));
-
-        cli_row(&table, cli_value(item, "ID"), cli_value(item, "ExternalSourceVolumeID"),
-                cli_bytes(bytes),
-                made_s > INT64_MAX / 1000000000 ? "" : cli_time(made_s * 1000000000),
-                cli_value(item, "IsReady"));
-    }
-    cli_table_print(&table, stdout);
-    if (cli_value(answer, "NextToken")[0] != '\0')
-        (void)printf("\nThere are more: -page-token %s\n", cli_value(answer, "NextToken"));
-    return CLI_OK;
-}
-
-static int list_snapshots(struct cli *cli)
-{
-    char path[CLI_URL_SIZE];
-    const char *plugin = cli_text(cli, "plugin", NULL);
-    int64_t per_page = 30;
-    json_t *answer;
-
-    if (plugin == NULL)
-        return cli_fail(CLI_USAGE, "of which plugin? -plugin ID");
-    if (cli_number(cli, "per-page", &per_page) != 0)
-        return CLI_USAGE;
-    int status = cli_get(
-        cli,
-        cli_path(cli, path, "/v1/volumes/snapshot?plugin_id=%s&per_page=%s&next_token=%s", plugin,
-                 cli_format("%lld", (long long)per_page), cli_text(cli, "page-token", "")),
-        &answer, NULL);
-    if (status != 0)
-        return status;
-    status = print_snapshots(cli, answer);
-    json_decref(answer);
-    return status;
-}
-
-static int create_snapshot(struct cli *cli, const char *name)
-{
-    char path[CLI_URL_SIZE];
-    json_t *entry, *answer, *parameters = json_object();
-    const char *pair;
-
-    for (size_t i = 0; (pair = cli_text_again(cli, "parameter", i)) != NULL; i++) {
-        const char *value = strchr(pair, '=');
-
-        if (value != NULL)
-            (void)json_object_set_new(parameters, cli_format("%.*s", (int)(value - pair), pair),
-                                      json_string(value + 1)); /* no UTF-8: none */
-    }
-    int status = find_volume(cli, cli_argument(cli, 1), &entry);
-    if (status != 0) {
-        json_decref(parameters);
-        return status;
-    }
-    json_t *body = json_pack("{s:[{s:s, s:s, s:o}]}", "Snapshots", "SourceVolumeID",
-                             cli_value(entry, "ID"), "Name", name, "Parameters", parameters);
-    if (body == NULL)
-        status = cli_fail(CLI_USAGE, "the name is no UTF-8");
-    cli->namespace = cli_value(entry, "Namespace");
-    if (status == 0)
-        status = cli_put(cli, cli_path(cli, path, "/v1/volumes/snapshot"), body, &answer);
-    json_decref(body);
-    json_decref(entry);
-    if (status != 0)
-        return status;
-    status = print_snapshots(cli, answer);
-    json_decref(answer);
-    return status;
-}
-
-static int delete_snapshot(struct cli *cli, const char *plugin, const char *id)
-{
-    char path[CLI_URL_SIZE];
-    struct cli_reply reply;
-    int status = cli_call(
-        cli, "DELETE",
-        cli_path(cli, path, "/v1/volumes/snapshot?plugin_id=%s&snapshot_id=%s", plugin, id), NULL,
-        &reply);
-
-    if (status != 0)
-        return status;
-    free(reply.body);
-    (void)printf("Deleted snapshot %s\n", id);
-    return CLI_OK;
-}
-
-static int run_snapshot(struct cli *cli)
-{
-    const char *what = cli_argument(cli, 0);
-    int status = add_secrets(cli);
-
-    if (status != 0)
-        return status;
-    if (text_equal(what, "list") && cli_argument(cli, 1) == NULL)
-        return list_snapshots(cli);
-    if (text_equal(what, "create") && cli_argument(cli, 2) != NULL)
-        return create_snapshot(cli, cli_argument(cli, 2));
-    if (text_equal(what, "delete") && cli_argument(cli, 2) != NULL)
-        return delete_snapshot(cli, cli_argument(cli, 1), cli_argument(cli, 2));
-    return cli_fail(CLI_USAGE,
-                    "write snapshot create VOLUME NAME, snapshot delete PLUGIN SNAPSHOT, "
-                    "or snapshot list -plugin ID");
-}
-
-const struct cli_verb cli_volume_snapshot = {
-    .group = "volume",
-    .name = "snapshot",
-    .arguments = "create VOLUME NAME | delete PLUGIN SNAPSHOT | list",
-    .min = 1,
-    .max = 3,
-    .summary = "Make, delete and list snapshots of volumes",
-    .help = "    $ cairn volume snapshot create database before-the-upgrade\n"
-            "    $ cairn volume snapshot list -plugin hostpath\n"
-            "    $ cairn volume snapshot delete hostpath snap-0123",
-    .flags = snapshot_flags,
-    .run = run_snapshot,
 };

@@ -16,6 +16,28 @@ bool volume_bytes(const char *text, int64_t *ret_bytes);
 /* What `volume init` writes. */
 extern const char volume_example_hcl[], volume_example_json[], volume_example_host_hcl[];
 
+/* --- of both types (shared.c) --- */
+
+/* GET of ENTRY, a volume of TYPE as a list has it, in its namespace; printed, or as JSON. */
+int volume_show(struct cli *cli, const char *type, const json_t *entry,
+                void (*print)(const struct cli *cli, const json_t *volume));
+
+/* As what jobs may ask for it, and the allocs that have it. */
+void volume_print_use(const struct cli *cli, const json_t *volume);
+
+/* DELETE of the path FORMAT with ENTRY's id and MORE, in its namespace. */
+int volume_act(struct cli *cli, const json_t *entry, const char *format, const char *more);
+
+/* The flags -secret as the header that Nomad has for them, into the next call. */
+int volume_add_secrets(struct cli *cli);
+
+/* --- those of storage plugins (shared.c) --- */
+
+/* The volume that PREFIX names, as a list has it: a new reference; said if there is none or more.
+ */
+int volume_find(struct cli *cli, const char *prefix, json_t **ret_volume);
+void volume_print_list(json_t *volumes);
+
 /* --- those of the host (host.c) --- */
 
 /* The one whose name or id begins with PREFIX, as a list has it: a new reference; CLI_OK and NULL:
