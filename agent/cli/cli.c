@@ -17,7 +17,7 @@ static void print_verbs(const struct cli *cli, const char *group, FILE *to)
         if (group != NULL && !text_equal(cli->verbs[i]->group, group))
             continue;
         cli_verb_name(cli->verbs[i], name);
-        (void)fprintf(to, "  %-16s  %s\n", name, cli->verbs[i]->summary);
+        (void)fprintf(to, "  %-18s  %s\n", name, cli->verbs[i]->summary);
     }
     (void)fputs("\nAll about one of them: cairn COMMAND -h\n", to);
 }

@@ -167,7 +167,8 @@ void cli_table_row(struct cli_table *table, const char *const *cells);
 void cli_table_print(struct cli_table *table, FILE *to);
 void cli_table_print_pairs(struct cli_table *table, FILE *to);
 
-void cli_heading(const struct cli *cli, const char *text);
+void cli_heading(const struct cli *cli, const char *text); /* behind an empty line */
+void cli_title(const struct cli *cli, const char *text);
 void cli_print_json(const json_t *value);
 
 /* "MARK<time>: TEXT", at once. */

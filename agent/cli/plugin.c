@@ -37,16 +37,21 @@ static const struct capability of_nodes[] = {
     {"SupportsExpand", "EXPAND_VOLUME"},
     {"SupportsStats", "GET_VOLUME_STATS"},
     {"RequiresNodeStageVolume", "STAGE_UNSTAGE_VOLUME"},
+    {"RequiresTopologies", "VOLUME_ACCESSIBILITY_CONSTRAINTS"},
     {"SupportsCondition", "VOLUME_CONDITION"},
 };
 
+/* Of INFO, a controller's or a node's, and of its PART. */
 static void print_capabilities(const struct cli *cli, const char *heading, const json_t *info,
-                               const struct capability *capabilities, size_t count)
+                               const char *part, const struct capability *capabilities,
+                               size_t count)
 {
+    const json_t *own = json_object_get(info, part);
     bool headed = false;
 
     for (size_t i = 0; i < count; i++) {
-        if (!json_is_true(json_object_get(info, capabilities[i].field)))
+        if (!json_is_true(json_object_get(own, capabilities[i].field)) &&
+            !json_is_true(json_object_get(info, capabilities[i].field)))
             continue;
         if (!headed)
             cli_heading(cli, heading);
@@ -70,8 +75,7 @@ static void print_topology(const struct cli *cli, const char *node, const json_t
 }
 
 /* There is one node at most. */
-static const json_t *only_info(const json_t *plugin, const char *role, const char *part,
-                               const char **ret_node)
+static const json_t *only_info(const json_t *plugin, const char *role, const char **ret_node)
 {
     json_t *infos = json_object_get(plugin, role), *info;
     const char *node;
@@ -79,7 +83,7 @@ static const json_t *only_info(const json_t *plugin, const char *role, const cha
     json_object_foreach(infos, node, info)
     {
         *ret_node = node;
-        return json_object_get(info, part);
+        return info;
     }
     return NULL;
 }
@@ -87,13 +91,13 @@ static const json_t *only_info(const json_t *plugin, const char *role, const cha
 static void print_details(const struct cli *cli, const json_t *plugin)
 {
     const char *node = "";
-    const json_t *controller = only_info(plugin, "Controllers", "ControllerInfo", &node);
-    const json_t *info = only_info(plugin, "Nodes", "NodeInfo", &node);
+    const json_t *controller = only_info(plugin, "Controllers", &node);
+    const json_t *info = only_info(plugin, "Nodes", &node);
 
-    print_capabilities(cli, "Controller Capabilities", controller, of_controllers,
+    print_capabilities(cli, "Controller Capabilities", controller, "ControllerInfo", of_controllers,
                        COUNT_OF(of_controllers));
-    print_capabilities(cli, "Node Capabilities", info, of_nodes, COUNT_OF(of_nodes));
-    print_topology(cli, node, info);
+    print_capabilities(cli, "Node Capabilities", info, "NodeInfo", of_nodes, COUNT_OF(of_nodes));
+    print_topology(cli, node, json_object_get(info, "NodeInfo"));
 }
 
 /* Why it is not healthy, which Nomad's tables leave out. */
@@ -162,7 +166,7 @@ static void print_plugins(const struct cli *cli, const json_t *plugins)
     json_t *plugin;
     size_t at;
 
-    cli_heading(cli, "Container Storage Interface");
+    cli_title(cli, "Container Storage Interface");
     if (json_array_size(plugins) == 0) {
         (void)puts("No CSI plugins");
         return;
@@ -231,7 +235,7 @@ const struct cli_verb cli_plugin_status = {
             "    $ cairn plugin status -verbose hostpath\n"
             "\n"
             "  A plugin is a task with a csi_plugin block.  It is healthy when it answers on its\n"
-            "  socket, and says that it is ready, every 30 s.\n",
+            "  socket, and says that it is ready, every 30 s.",
     .flags = plugin_flags,
     .run = run_plugin_status,
 };

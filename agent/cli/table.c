@@ -78,9 +78,15 @@ void cli_table_print_pairs(struct cli_table *table, FILE *to)
     print_rows(table, " = ", to);
 }
 
+void cli_title(const struct cli *cli, const char *text)
+{
+    (void)printf(cli->color ? "\033[1m%s\033[0m\n" : "%s\n", text);
+}
+
 void cli_heading(const struct cli *cli, const char *text)
 {
-    (void)printf(cli->color ? "\n\033[1m%s\033[0m\n" : "\n%s\n", text);
+    (void)putchar('\n');
+    cli_title(cli, text);
 }
 
 void cli_progress(const char *mark, const char *text)

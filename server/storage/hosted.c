@@ -305,7 +305,9 @@ static bool is_refused_new(struct operation *operation)
                       "there may be %d host volumes, and so many there are", NODE_HOST_VOLUMES_MAX);
     else if (operation->is_new &&
              storage_find_hosted(storage, registry_text(operation->wanted, "Name")) != NULL)
-        (void)err_set(&operation->err, ERR_INVALID, "volume name already exists on this node");
+        (void)err_set(&operation->err, ERR_INVALID,
+                      "volume name already exists on this node; it is changed by a file that has "
+                      "its id");
     return operation->err.code != 0;
 }
 
@@ -337,7 +339,9 @@ static int read_request(struct storage *storage, const char *namespace, const js
     if (code < 0)
         return code;
     if (!creates && registry_text(wanted, "NodeID")[0] == '\0')
-        code = err_set(err, ERR_INVALID, "cannot register volume: node ID is required");
+        code = err_set(err, ERR_INVALID,
+                       "cannot register volume: node ID is required (node_id, as `cairn node "
+                       "status -self` has it)");
     else if (!creates && registry_text(wanted, "HostPath")[0] == '\0')
         code = err_set(err, ERR_INVALID, "cannot register volume: host path is required");
     if (code < 0) {

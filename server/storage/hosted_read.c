@@ -198,7 +198,9 @@ int hosted_read(const json_t *request, const char *namespace, bool registers, js
     (void)read_text(&reading, "NodePool", SPEC_NAME_SIZE);
     json_int_t least = read_bytes(&reading, "RequestedCapacityMinBytes");
     json_int_t most = read_bytes(&reading, "RequestedCapacityMaxBytes");
-    if (most < least)
+    if (most == 0 && least > 0)
+        complain(&reading, "capacity_min needs a capacity_max that is not smaller");
+    else if (most < least)
         complain(&reading, "capacity_max (%lld) must be larger than capacity_min (%lld)",
                  (long long)most, (long long)least);
     read_capabilities(&reading);

@@ -482,7 +482,7 @@ def refusals_are_told_and_change_nothing():
     assert 'FAILED_PRECONDITION: it has snapshots' in told, told
     assert storage.state('disk') == 'ready' and os.path.isdir(storage.path('disk'))
     told = node.cli('volume', 'delete', 'disc', check=False).stdout
-    assert 'no volume has an id that begins with "disc"' in told
+    assert 'no volume of type csi has an id that begins with "disc"' in told
     for wrong, words in ((dict(ID='a/b'), "the volume's id"), (dict(PluginID='none'), 'no CSI plugin'),
                          (dict(RequestedCapabilities=[]), 'at least one capability'),
                          (dict(ExternalID='gone'), 'NOT_FOUND')):

@@ -51,7 +51,9 @@ static void test_what_cannot_be_a_volume_is_refused(void **state)
         {"mode",
          "{\"RequestedCapabilities\": [{\"AccessMode\": \"x\", \"AttachmentMode\": "
          "\"file-system\"}]}",
-         "unknown access_mode or attachment_mode"},
+         "access_mode \"x\" is none of single-node-reader-only, "},
+        {"no mode", "{\"RequestedCapabilities\": [{\"AccessMode\": \"single-node-writer\"}]}",
+         "a capability block has no attachment_mode"},
         {"topology", "{\"RequestedTopologies\": {\"Required\": [{}]}}",
          "required topology is missing segments field"},
         {"bytes", "{\"RequestedCapacityMin\": -1}", "RequestedCapacityMin is no number of bytes"},

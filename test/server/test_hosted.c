@@ -378,7 +378,10 @@ static void test_two_of_one_name_are_refused_even_at_once(void **state)
     say_done(small, "/volumes/one", 0);
     assert_int_equal(first.code, 0);
     assert_int_equal(second.code, ERR_INVALID);
-    assert_string_equal(second.text, "volume name already exists on this node");
+    assert_string_equal(
+        second.text,
+        "volume name already exists on this node; it is changed by a file that has its "
+        "id");
     create(small, json_pack("{s:s, s:s, s:s}", "Name", "data", "PluginID", "own", "Namespace", "b"),
            &third);
     assert_int_equal(third.code, ERR_INVALID); /* tasks find it by its name */

@@ -92,10 +92,13 @@ int volume_list_host(struct cli *cli)
         return status;
     if (cli->json)
         cli_print_json(list);
-    else if (json_array_size(list) == 0)
-        (void)puts("No dynamic host volumes");
-    else
-        print_list(cli, list);
+    else {
+        cli_title(cli, "Dynamic Host Volumes");
+        if (json_array_size(list) == 0)
+            (void)puts("No dynamic host volumes");
+        else
+            print_list(cli, list);
+    }
     json_decref(list);
     return CLI_OK;
 }

@@ -38,10 +38,11 @@ int volume_find(struct cli *cli, const char *prefix, json_t **ret_volume)
     if (found != NULL) {
         *ret_volume = json_incref(found);
     } else if (json_array_size(list) == 0) {
-        status = cli_fail(CLI_FAILED,
-                          "no volume has an id that begins with \"%s\" in namespace %s; "
-                          "`cairn volume status` lists all",
-                          prefix, cli->namespace);
+        status =
+            cli_fail(CLI_FAILED,
+                     "no volume of type csi has an id that begins with \"%s\" in namespace %s; "
+                     "`cairn volume status` lists all, and those of type host",
+                     prefix, cli->namespace);
     } else {
         status = cli_fail(CLI_FAILED,
                           "%zu volumes have an id that begins with \"%s\":", json_array_size(list),

@@ -134,7 +134,7 @@ static int run_snapshot(struct cli *cli)
 const struct cli_verb cli_volume_snapshot = {
     .group = "volume",
     .name = "snapshot",
-    .arguments = "create VOLUME NAME | delete PLUGIN SNAPSHOT | list",
+    .arguments = "create VOLUME NAME | delete PLUGIN SNAPSHOT | list -plugin ID",
     .min = 1,
     .max = 3,
     .summary = "Make, delete and list snapshots of volumes",

@@ -46,7 +46,7 @@ static void print_topologies(const struct cli *cli, const json_t *volume)
     cli_row(&table, "Topology", "Segments");
     json_array_foreach(list, at, topology)
     {
-        cli_row(&table, cli_format("%02zu", at + 1), cli_segments(topology));
+        cli_row(&table, cli_format("%02zu", at), cli_segments(topology));
     }
     cli_table_print(&table, stdout);
 }
@@ -147,10 +147,13 @@ static int show_all(struct cli *cli)
         return status;
     if (cli->json)
         cli_print_json(list);
-    else if (json_array_size(list) == 0)
-        (void)puts("No CSI volumes");
-    else
-        volume_print_list(list);
+    else {
+        cli_title(cli, "Container Storage Interface");
+        if (json_array_size(list) == 0)
+            (void)puts("No CSI volumes");
+        else
+            volume_print_list(list);
+    }
     /* Each plugin that volumes are of, once. */
     json_array_foreach(list, at, entry)
     {
@@ -187,8 +190,11 @@ static int run_status(struct cli *cli)
         return csi ? show_one(cli)
                    : cli_fail(CLI_FAILED, "no host volume has a name or id that begins with \"%s\"",
                               prefix);
-    if (status == 0 && host && !(cli->json && csi))
+    if (status == 0 && host && !(cli->json && csi)) {
         status = volume_list_host(cli);
+        if (csi)
+            (void)putchar('\n');
+    }
     return status == 0 && csi ? show_all(cli) : status;
 }
 
@@ -198,8 +204,8 @@ const struct cli_verb cli_volume_status = {
     .arguments = "[ID]",
     .max = 1,
     .summary = "List volumes, or show one and who has it",
-    .help = "Those of the node's configuration are shown by `cairn node status -self -verbose`.\n"
-            "With -json and without -type the list is that of type csi.\n"
+    .help = "  Those of the node's configuration are shown by `cairn node status -self\n"
+            "  -verbose`. With -json and without -type the list is that of type csi.\n"
             "\n"
             "    $ cairn volume status\n"
             "    $ cairn volume status -type host\n"
@@ -333,9 +339,10 @@ const struct cli_verb cli_volume_register = {
     .min = 1,
     .max = 1,
     .summary = "Make a volume known to jobs that is there already, or change it",
-    .help = "The file names the volume as its storage does (external_id).  Its secrets are kept\n"
-            "where no command shows them.  Registering it again changes what may be changed.  A\n"
-            "volume of type host is named by the path that it has (host_path).\n"
+    .help = "  The file names the volume as its storage does (external_id). Its secrets are\n"
+            "  kept where no command shows them. Registering it again changes what may be\n"
+            "  changed. A volume of type host is named by its node and the path that it has\n"
+            "  there (node_id, host_path).\n"
             "\n"
             "    $ cairn volume register volume.hcl",
     .run = run_register,
@@ -353,9 +360,10 @@ const struct cli_verb cli_volume_create = {
     .min = 1,
     .max = 1,
     .summary = "Have a plugin make a volume, and register it",
-    .help = "If it is not known what came of that, the plugin is asked again until it is; `cairn\n"
-            "volume status` shows the state.  Creating a volume that is there changes it: with a\n"
-            "larger capacity_min it grows.\n"
+    .help = "  `cairn volume init` writes an example of a file. If it is not known what came of\n"
+            "  it, the plugin is asked again until it is; `cairn volume status` shows the state.\n"
+            "  Creating a volume that is there changes it: with a larger capacity_min it grows.\n"
+            "  One of type host that is there is named by its id.\n"
             "\n"
             "    $ cairn volume create volume.hcl",
     .run = run_create,
@@ -473,7 +481,7 @@ const struct cli_verb cli_volume_detach = {
     .min = 2,
     .max = 2,
     .summary = "Have a storage plugin take a volume off the node that nobody has there",
-    .help = "That happens by itself when the last alloc has let go.\n"
+    .help = "  That happens by itself when the last alloc has let go.\n"
             "\n"
             "    $ cairn volume detach database 3f2a91c4",
     .run = run_detach,

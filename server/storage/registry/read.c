@@ -203,6 +203,26 @@ static bool read_term(const json_t *item, struct claim_terms *ret_term)
     return true;
 }
 
+static void complain_of_term(struct reading *reading, const json_t *item)
+{
+    const char *mode = registry_text(item, "AccessMode"), *name = "access_mode",
+               *modes = "single-node-reader-only, single-node-writer, multi-node-reader-only, "
+                        "multi-node-single-writer, multi-node-multi-writer";
+    enum csi_access access;
+    char line[ERR_TEXT_SIZE];
+
+    if (spec_access(mode, &access)) {
+        mode = registry_text(item, "AttachmentMode");
+        name = "attachment_mode";
+        modes = "file-system, block-device";
+    }
+    if (mode[0] == '\0')
+        (void)text_format(line, sizeof(line), "a capability block has no %s", name); /* fits */
+    else
+        (void)text_format(line, sizeof(line), "%s \"%.40s\" is none of %s", name, mode, modes);
+    complain(reading, line);
+}
+
 static void read_capabilities(struct reading *reading)
 {
     const json_t *list = given(reading, "RequestedCapabilities"), *item;
@@ -217,7 +237,7 @@ static void read_capabilities(struct reading *reading)
     json_array_foreach(list, i, item)
     {
         if (!read_term(item, &term)) {
-            complain(reading, "a capability block has an unknown access_mode or attachment_mode");
+            complain_of_term(reading, item);
             continue;
         }
         check(json_array_append_new(
