@@ -10,6 +10,7 @@
 #define CAIRN_AGENT_SPECS_H
 
 #include "base/base.h"
+#include "fsm/policy.h"
 #include "spec/spec.h"
 
 struct core;
@@ -20,7 +21,7 @@ struct specs;
 struct specs *specs_new(struct journal *journal);
 void specs_free(struct specs *specs);
 
-/* What a list of allocs shows and their records do not say. */
+/* What lists of allocs and figures show and their records do not say. */
 struct alloc_stub {
     char eval_id[UUID_TEXT_SIZE];
     char job_type[16];
@@ -28,6 +29,8 @@ struct alloc_stub {
     bool rescheduled;                 /* some before it had failed */
     uint64_t create_index;            /* of the commit that placed it, 0: it does not say */
     uint64_t modify_index;            /* of the one that stored its newest version, 0: the first */
+    struct room ask;                  /* what it was given of the node, at any time of its life */
+    uint64_t memory_most_mb;          /* up to which its tasks may go beyond that */
     bool looked_up;                   /* the reader's, false at first: both are as well as known */
 };
 

@@ -50,6 +50,9 @@ static size_t label_node(const struct api *api, struct label labels[NODE_LABELS_
 }
 
 struct counts {
+    struct specs *specs;
+    struct room used; /* by allocs that are not told to end */
+    uint64_t memory_most_mb;
     uint32_t blocked, migrating, pending, running, terminal;
     uint32_t tasks[TASK_RUN_DEAD + 1];
 };
@@ -58,8 +61,16 @@ static bool count_alloc(void *ctx, const struct machine_id *id, const struct mac
 {
     const struct alloc *alloc = alloc_of(record);
     struct counts *counts = ctx;
-    (void)id;
+    const struct alloc_stub *stub = NULL;
 
+    if (alloc->ended_unix_ns == 0 && !alloc->stop_wanted)
+        stub = specs_stub(counts->specs, id->text);
+    if (stub != NULL) {
+        counts->used.cpu_mhz += stub->ask.cpu_mhz;
+        counts->used.memory_mb += stub->ask.memory_mb;
+        counts->used.disk_mb += stub->ask.disk_mb;
+        counts->memory_most_mb += stub->memory_most_mb;
+    }
     counts->blocked += record->state == A_WAITING;
     counts->migrating += record->state == A_PREPARING && alloc->hook == ALLOC_HOOK_MIGRATE_DISK;
     switch ((enum client_status)alloc->client_status) {
@@ -132,10 +143,9 @@ static void put_gauges(struct sheet *sheet, const struct label *labels, size_t l
 static void put_allocs(struct sheet *sheet, const struct api *api, const struct label *labels,
                        size_t labels_count)
 {
-    struct counts counts = {0};
-    struct room room, used;
+    struct counts counts = {.specs = api->parts->specs};
+    const struct room *room = &api->parts->node.room, *used = &counts.used;
 
-    alone_room(api->parts->alone, &room, &used);
     core_each(api->parts->core, MACHINE_ALLOC, count_alloc, &counts);
     core_each(api->parts->core, MACHINE_TASK, count_task, &counts);
     const struct gauge gauges[] = {
@@ -147,12 +157,13 @@ static void put_allocs(struct sheet *sheet, const struct api *api, const struct 
         {"nomad.client.tasks.pending", counts.tasks[TASK_RUN_PENDING]},
         {"nomad.client.tasks.running", counts.tasks[TASK_RUN_RUNNING]},
         {"nomad.client.tasks.dead", counts.tasks[TASK_RUN_DEAD]},
-        {"nomad.client.allocated.cpu", (double)used.cpu_mhz},
-        {"nomad.client.allocated.memory", (double)used.memory_mb},
-        {"nomad.client.allocated.disk", (double)used.disk_mb},
-        {"nomad.client.unallocated.cpu", rest(room.cpu_mhz, used.cpu_mhz)},
-        {"nomad.client.unallocated.memory", rest(room.memory_mb, used.memory_mb)},
-        {"nomad.client.unallocated.disk", rest(room.disk_mb, used.disk_mb)},
+        {"nomad.client.allocated.cpu", (double)used->cpu_mhz},
+        {"nomad.client.allocated.memory", (double)used->memory_mb},
+        {"nomad.client.allocated.max_memory", (double)counts.memory_most_mb},
+        {"nomad.client.allocated.disk", (double)used->disk_mb},
+        {"nomad.client.unallocated.cpu", rest(room->cpu_mhz, used->cpu_mhz)},
+        {"nomad.client.unallocated.memory", rest(room->memory_mb, used->memory_mb)},
+        {"nomad.client.unallocated.disk", rest(room->disk_mb, used->disk_mb)},
     };
     put_gauges(sheet, labels, labels_count, gauges, COUNT_OF(gauges));
 }

@@ -160,9 +160,6 @@ struct alone_wanted {
 /* What this node is to constraints; borrowed from ALONE. */
 const struct constraint_node *alone_known(const struct alone *alone);
 
-/* What the node has for allocs, and what of it they hold: more, if it was configured anew. */
-void alone_room(const struct alone *alone, struct room *ret_whole, struct room *ret_used);
-
 /* Which cores allocs have for themselves that have not ended and need not; borrowed from ALONE. */
 const struct core_set *alone_cores(const struct alone *alone);
 

@@ -33,12 +33,6 @@ const struct room *alone_held(const struct alone *alone, const char *alloc)
     return hold == NULL ? NULL : &hold->ask;
 }
 
-void alone_room(const struct alone *alone, struct room *ret_whole, struct room *ret_used)
-{
-    *ret_whole = alone->config.node.room;
-    *ret_used = alone->used;
-}
-
 const struct core_set *alone_cores(const struct alone *alone)
 {
     return &alone->cores;

@@ -123,6 +123,46 @@ static void test_metrics_count_what_there_is_in_both_forms(void **state)
     free(text);
 }
 
+/* What runs before the mains does not run beside them, and who may take more has a limit, or none.
+ */
+static void test_metrics_sum_what_allocs_were_given(void **state)
+{
+    struct whole_node *node = *state;
+    struct alone_evaluation evaluation;
+
+    node->parts.node.room = (struct room){.cpu_mhz = 1000, .memory_mb = 4000, .disk_mb = 500};
+    whole_register_job(
+        node,
+        json_loads(
+            "{\"ID\":\"web\",\"Name\":\"web\",\"Type\":\"service\",\"Datacenters\":[\"dc1\"],"
+            "\"TaskGroups\":[{\"Name\":\"g\",\"Count\":2,\"EphemeralDisk\":{\"SizeMB\":150},"
+            "\"Tasks\":[{\"Name\":\"a\",\"Driver\":\"raw_exec\",\"Config\":{\"command\":\"a\"},"
+            "\"Resources\":{\"CPU\":100,\"MemoryMB\":64,\"MemoryMaxMB\":256}},"
+            "{\"Name\":\"b\",\"Driver\":\"raw_exec\",\"Config\":{\"command\":\"b\"},"
+            "\"Resources\":{\"CPU\":200,\"MemoryMB\":32}},"
+            "{\"Name\":\"c\",\"Driver\":\"raw_exec\",\"Config\":{\"command\":\"c\"},"
+            "\"Lifecycle\":{\"Hook\":\"prestart\"},"
+            "\"Resources\":{\"CPU\":350,\"MemoryMB\":10,\"MemoryMaxMB\":-1}}]}]}",
+            0, NULL));
+    whole_turns(node);
+    json_t *metrics = get(node, "/v1/metrics");
+    assert_true(gauge(metrics, "nomad.client.allocated.cpu") == 2 * 350);
+    assert_true(gauge(metrics, "nomad.client.allocated.memory") == 2 * (64 + 32));
+    assert_true(gauge(metrics, "nomad.client.allocated.max_memory") == 2 * (256 + 32));
+    assert_true(gauge(metrics, "nomad.client.allocated.disk") == 2 * 150);
+    assert_true(gauge(metrics, "nomad.client.unallocated.cpu") == 1000 - 700);
+    assert_true(gauge(metrics, "nomad.client.unallocated.memory") == 4000 - 192);
+    json_decref(metrics);
+
+    assert_return_code(alone_deregister(node->parts.alone, "default", "web", 0, &evaluation, NULL),
+                       0);
+    whole_turns(node);
+    metrics = get(node, "/v1/metrics");
+    assert_true(gauge(metrics, "nomad.client.allocated.max_memory") == 0);
+    assert_true(gauge(metrics, "nomad.client.unallocated.memory") == 4000);
+    json_decref(metrics);
+}
+
 static void test_metrics_are_those_that_are_published(void **state)
 {
     struct whole_node *node = *state;
@@ -180,7 +220,7 @@ int main(void)
         TEST(test_agent_that_is_well_says_so),
         TEST(test_namespaces_are_those_of_jobs),
         TEST(test_metrics_count_what_there_is_in_both_forms),
-        TEST(test_metrics_are_those_that_are_published),
+        TEST(test_metrics_sum_what_allocs_were_given),
         TEST(test_metrics_are_those_that_are_published),
         TEST(test_node_is_the_only_one),
         TEST(test_node_shows_its_allocs),

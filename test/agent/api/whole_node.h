@@ -248,15 +248,11 @@ static inline void whole_close(struct whole_node *node)
     (void)nftw(node->directory, whole_remove, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Registers ID in the default namespace: one group "g" of COUNT with one task "t". */
-static inline void whole_register(struct whole_node *node, const char *id, int count)
+/* Registers JOB (moved). */
+static inline void whole_register_job(struct whole_node *node, json_t *job)
 {
     struct alone_evaluation evaluation;
     struct err err = {0};
-    json_t *job = json_pack("{s:s, s:s, s:s, s:[s], s:[{s:s, s:i, s:[{s:s, s:s, s:{s:s}}]}]}", "ID",
-                            id, "Name", id, "Type", "service", "Datacenters", "dc1", "TaskGroups",
-                            "Name", "g", "Count", count, "Tasks", "Name", "t", "Driver", "raw_exec",
-                            "Config", "command", "/bin/true");
 
     check(job != NULL);
     int code = alone_register(node->parts.alone, job, &evaluation, NULL, &err);
@@ -264,6 +260,16 @@ static inline void whole_register(struct whole_node *node, const char *id, int c
         (void)fprintf(stderr, "whole node: %s\n", err.text);
     check(code == 0);
     json_decref(job);
+}
+
+/* Registers ID in the default namespace: one group "g" of COUNT with one task "t". */
+static inline void whole_register(struct whole_node *node, const char *id, int count)
+{
+    whole_register_job(node,
+                       json_pack("{s:s, s:s, s:s, s:[s], s:[{s:s, s:i, s:[{s:s, s:s, s:{s:s}}]}]}",
+                                 "ID", id, "Name", id, "Type", "service", "Datacenters", "dc1",
+                                 "TaskGroups", "Name", "g", "Count", count, "Tasks", "Name", "t",
+                                 "Driver", "raw_exec", "Config", "command", "/bin/true"));
 }
 
 #endif
