@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
 """Lifecycles as a user drives them: types of jobs, limits, restarts, signals, and what events say."""
+import fcntl
 import os
+import pty
+import select
+import subprocess
 import sys
+import termios
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -196,6 +201,108 @@ def a_job_is_restarted_so_many_at_a_time():
     node.finish()
 
 
+class Terminal:
+    """A command that somebody types at, and what it has said."""
+
+    def __init__(self, node, *arguments):
+        self.fd, end = pty.openpty()
+        self.said = ''
+        self.process = subprocess.Popen(
+            [os.path.join(node.build, 'cairn'), *arguments], stdin=end, stdout=end, stderr=end,
+            env=dict(os.environ, NOMAD_ADDR='http://127.0.0.1:%d' % node.port),
+            preexec_fn=own_terminal, start_new_session=True)
+        os.close(end)
+
+    def hear(self):
+        if select.select([self.fd], [], [], 0)[0]:
+            try:
+                self.said += os.read(self.fd, 4096).decode()
+            except OSError:  # it has ended
+                pass
+        return self.said
+
+    def expect(self, text):
+        """Waits for TEXT, and forgets all up to its end."""
+        wait_for(text, lambda: text in self.hear())
+        before, self.said = self.said.split(text, 1)
+        return before
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def end(self):
+        status = self.process.wait(60)
+        os.close(self.fd)
+        return status
+
+
+def own_terminal():
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def somebody_at_a_terminal_is_asked_between_batches_and_at_ctrl_c():
+    node = Node()
+    node.start()
+    go = os.path.join(node.dir, 'go')
+    node.run_job(job_of('service', raw_exec(
+        't', "trap 'while [ ! -e %s ]; do sleep 0.1; done; exit' TERM; "
+        'while :; do sleep 0.1; done' % go, KillSignal='SIGTERM', KillTimeout=milliseconds(25000)),
+        Count=3, Update={'MaxParallel': 1, 'MinHealthyTime': 0}))
+    wait_for('its deployment',
+             lambda: node.get('/v1/job/job/deployment')['Status'] == 'successful')
+
+    def restarts():
+        return sorted(alloc['TaskStates']['t']['Restarts'] for alloc in allocs_of(node))
+
+    # while the first alloc is waited for
+    terminal = Terminal(node, 'job', 'restart', '-yes', 'job')
+    terminal.expect('Restarting running tasks')
+    terminal.type('\x03')
+    terminal.expect('End here? [y/N] ')
+    open(go, 'w').close()
+    terminal.type('what\n')
+    terminal.expect('Invalid answer "what"')
+    terminal.expect('End here? [y/N] ')
+    wait_for('the first', lambda: restarts() == [0, 0, 1])  # nothing follows meanwhile
+    terminal.type('\n')
+    terminal.expect('Going on')
+    terminal.expect('Job restart finished')
+    assert terminal.end() == 0
+    assert restarts() == [1, 1, 1], restarts()
+
+    # between two batches; a second one is an answer
+    terminal = Terminal(node, 'job', 'restart', '-batch-size', '50%', '-batch-wait', '1h', 'job')
+    terminal.expect('Waiting 1h0m0s')
+    terminal.type('\x03')
+    terminal.expect('End here?')
+    terminal.type('n\n')
+    terminal.expect('Going on')
+    terminal.type('\x03')
+    terminal.expect('End here?')
+    terminal.type('\x03')
+    terminal.expect('Job restart canceled')
+    assert terminal.end() == 0
+    assert restarts() == [1, 2, 2], restarts()
+
+    # before each batch, until somebody says how long to wait
+    terminal = Terminal(node, 'job', 'restart', '-batch-wait', 'ask', 'job')
+    terminal.expect('Proceed with the next batch? [Y/n/<how long to wait>] ')
+    terminal.type('25h\n')
+    terminal.expect('Invalid answer "25h"')
+    terminal.expect('Proceed with the next batch?')
+    terminal.type('1ms\n')
+    assert 'Proceed' not in terminal.expect('Job restart finished')
+    assert terminal.end() == 0
+    assert restarts() == [2, 3, 3], restarts()
+    terminal = Terminal(node, 'job', 'restart', '-batch-wait', 'ask', 'job')
+    terminal.expect('Proceed with the next batch?')
+    terminal.type('\x03')
+    terminal.expect('Job restart canceled')
+    assert terminal.end() == 0
+    assert sum(restarts()) == 9, restarts()
+    node.finish()
+
+
 def a_job_is_evaluated_and_started_where_a_user_asks():
     node = Node()
     node.start()
@@ -299,6 +406,7 @@ if __name__ == '__main__':
         a_user_restarts_what_runs_and_nothing_that_has_ended,
         a_user_runs_the_whole_lifecycle_again_over_a_crash,
         a_job_is_restarted_so_many_at_a_time,
+        somebody_at_a_terminal_is_asked_between_batches_and_at_ctrl_c,
         a_job_is_evaluated_and_started_where_a_user_asks,
         a_stop_that_skips_its_delays_over_a_crash,
         sidecars_end_with_the_mains_and_poststop_follows_all,

@@ -3,18 +3,24 @@
  * runs.
  *
  * In place their tasks are restarted; or they are stopped, and others take their places.  Nobody
- * is asked for anything but what the API tells of each alloc, with blocking queries.  Follows nomad
- * v2.0.5 command/job_restart.go.
+ * is asked for anything but what the API tells of each alloc, with blocking queries.  Ctrl-C ends
+ * nothing by itself: half of a job would be restarted, so somebody at a terminal is asked, and no
+ * alloc is told anything meanwhile.  Follows nomad v2.0.5 command/job_restart.go.
  */
 #include "agent/cli/cli.h"
 
 #include "base/list.h"
 #include "io/loop.h"
 
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { ANSWER_SIZE = 64 };
 
 #define WAIT_NS_MAX ((int64_t)24 * 3600 * 1000000000)
 
@@ -39,6 +45,8 @@ struct restart {
     size_t batch;
     int64_t wait_ns;
     bool ask_each, ask_on_error, fail_on_error;
+    bool lasting; /* what failed last will fail again */
+    int worst;    /* of all batches */
 };
 
 /* --- what is asked for --- */
@@ -149,9 +157,11 @@ static int check_deployments(struct restart *restart)
     if (status != 0)
         return status;
     const char *is = cli_value(newest, "Status");
-    if (text_equal(is, "running") || text_equal(is, "paused"))
+    if (text_equal(is, "running") || text_equal(is, "paused")) {
+        restart->lasting = true;
         status = cli_fail(CLI_FAILED, "deployment \"%s\" is %s",
                           cli_short(restart->cli, cli_value(newest, "ID")), is);
+    }
     json_decref(newest);
     return status;
 }
@@ -220,6 +230,23 @@ static int restart_one(struct restart *restart, const json_t *alloc)
     return status;
 }
 
+/* A stopped alloc of a system job is replaced when the whole job is looked at again. */
+static int evaluate(struct restart *restart)
+{
+    struct cli *cli = restart->cli;
+    const char *id = cli_value(restart->job, "ID");
+    char path[CLI_URL_SIZE];
+    json_t *answer;
+    json_t *body = json_pack("{s:s, s:{s:b}}", "JobID", id, "EvalOptions", "ForceReschedule", 1);
+
+    check(body != NULL);
+    int status = cli_put(cli, cli_path(cli, path, "/v1/job/%s/evaluate", id), body, &answer);
+    json_decref(body);
+    if (status == 0)
+        json_decref(answer);
+    return status;
+}
+
 static int stop_one(struct restart *restart, const json_t *alloc)
 {
     struct cli *cli = restart->cli;
@@ -234,9 +261,10 @@ static int stop_one(struct restart *restart, const json_t *alloc)
                                   cli_value(alloc, "ID"),
                                   cli_switch(cli, "no-shutdown-delay") ? "true" : "false"),
                          NULL, &answer);
-    if (status == 0)
-        json_decref(answer);
-    return status;
+    if (status != 0)
+        return status;
+    json_decref(answer);
+    return text_equal(cli_value(restart->job, "Type"), "system") ? evaluate(restart) : 0;
 }
 
 /* Each task of BEFORE that ran, and was to be restarted, runs again in NOW, or has ended since. */
@@ -298,6 +326,7 @@ static int check_room(struct restart *restart, const json_t *before)
 
         if (failed == NULL || !text_equal(cli_value(evaluation, "Status"), "blocked"))
             continue;
+        restart->lasting = true;
         status = cli_fail(CLI_FAILED, "evaluation \"%s\" cannot place group \"%s\":",
                           cli_short(restart->cli, cli_value(evaluation, "ID")),
                           cli_value(before, "TaskGroup"));
@@ -347,6 +376,150 @@ static int await_replaced(struct restart *restart, const json_t *before)
     return status;
 }
 
+/* --- somebody at the terminal --- */
+
+static void wake(int signal)
+{
+    (void)signal; /* ppoll() has been interrupted: that is all */
+}
+
+/* What somebody types for QUESTION, without spaces around it; false: they type no more, or Ctrl-C,
+ * which is blocked but for this. */
+static bool ask(const char *question, const char *answers, char ret_answer[ANSWER_SIZE])
+{
+    struct sigaction act = {.sa_handler = wake}, before;
+    struct pollfd terminal = {.fd = STDIN_FILENO, .events = POLLIN};
+    sigset_t mask;
+    char line[256];
+    ssize_t got = -1;
+
+    (void)printf("==> %s: %s [%s] ", cli_time(loop_now_unix_ns()), question, answers);
+    (void)fflush(stdout);
+    check(sigprocmask(SIG_SETMASK, NULL, &mask) == 0);
+    check(sigdelset(&mask, SIGINT) == 0);
+    check(sigaction(SIGINT, &act, &before) == 0);
+    if (ppoll(&terminal, 1, NULL, &mask) == 1)
+        got = read(STDIN_FILENO, line, sizeof(line) - 1);
+    check(sigaction(SIGINT, &before, NULL) == 0);
+    if (got <= 0) {
+        (void)putchar('\n');
+        return false;
+    }
+    line[got] = '\0';
+    const char *start = line + strspn(line, " \t");
+    size_t length = strcspn(start, "\n");
+    while (length > 0 && strchr(" \t\r", start[length - 1]) != NULL)
+        length--;
+    if (!text_format(ret_answer, ANSWER_SIZE, "%.*s", (int)length, start))
+        (void)text_copy(ret_answer, ANSWER_SIZE, "?"); /* nothing that is asked for is so long */
+    return true;
+}
+
+static bool is_yes(const char *answer)
+{
+    return strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0;
+}
+
+static bool is_no(const char *answer)
+{
+    return strcasecmp(answer, "n") == 0 || strcasecmp(answer, "no") == 0;
+}
+
+static void say_invalid(const char *answer)
+{
+    cli_progress("    ", cli_format("Invalid answer \"%s\"", answer));
+}
+
+/* An answer may be how long to wait from now on, without any further question. */
+static bool is_wait(struct restart *restart, const char *answer)
+{
+    int64_t wait_ns;
+
+    if (!restart->ask_each || !text_to_duration_ns(answer, &wait_ns) || wait_ns < 0 ||
+        wait_ns > WAIT_NS_MAX)
+        return false;
+    restart->wait_ns = wait_ns;
+    restart->ask_each = false;
+    return true;
+}
+
+/* Whether the next batch is to be restarted after one that ended with STATUS. */
+static bool is_agreed(struct restart *restart, int status)
+{
+    const char *question = status == 0 ? "Proceed with the next batch?"
+                           : restart->lasting
+                               ? "The same is likely to fail again. Proceed with the next batch?"
+                               : "Proceed with the next batch in spite of that?";
+    char answers[40], answer[ANSWER_SIZE];
+
+    check(text_format(answers, sizeof(answers), "%s%s", status == 0 ? "Y/n" : "y/N",
+                      restart->ask_each ? "/<how long to wait>" : ""));
+    while (ask(question, answers, answer)) {
+        if (answer[0] == '\0')
+            return status == 0;
+        if (is_yes(answer) || is_no(answer))
+            return is_yes(answer);
+        if (is_wait(restart, answer))
+            return true;
+        say_invalid(answer);
+    }
+    return false;
+}
+
+static void on_interrupt(void *ctx, int signal)
+{
+    struct restart *restart = ctx;
+    char answer[ANSWER_SIZE];
+    bool ends = isatty(STDIN_FILENO) != 1, answered = ends;
+    (void)signal;
+
+    while (!answered) {
+        answered = true;
+        ends = !ask("Interrupted: no more allocs are restarted. End here?", "y/N", answer) ||
+               is_yes(answer);
+        if (!ends && answer[0] != '\0' && !is_no(answer)) {
+            answered = false;
+            say_invalid(answer);
+        }
+    }
+    cli_progress("==> ", ends ? "Job restart canceled" : "Going on");
+    if (!ends)
+        return;
+    exit(restart->worst); /* what is asked for just now may take minutes */
+}
+
+/* A Ctrl-C that came since the loop ran last. */
+static void look_for_interrupt(struct restart *restart)
+{
+    const struct timespec now = {0, 0};
+    sigset_t set;
+
+    check(sigemptyset(&set) == 0);
+    check(sigaddset(&set, SIGINT) == 0);
+    if (sigtimedwait(&set, NULL, &now) == SIGINT)
+        on_interrupt(restart, SIGINT);
+}
+
+static void on_pause_over(struct io_timer *timer)
+{
+    loop_stop(timer->ctx);
+}
+
+static void pause_between(struct restart *restart)
+{
+    struct io_timer timer = {0};
+    char text[32];
+
+    if (restart->wait_ns == 0)
+        return;
+    text_from_duration_ns(text, sizeof(text), restart->wait_ns);
+    cli_progress("==> ", cli_format("Waiting %s before restarting the next batch", text));
+    io_timer_start(restart->cli->loop, &timer,
+                   loop_now_ms() + (uint64_t)(restart->wait_ns + 999999) / 1000000, on_pause_over,
+                   restart->cli->loop);
+    loop_run(restart->cli->loop);
+}
+
 /* --- batches --- */
 
 /* COUNT allocs from FIRST on: all are told, and then waited for. */
@@ -358,6 +531,8 @@ static int run_batch(struct restart *restart, size_t first, size_t count)
 
     for (; status == 0 && told < count; told++) {
         const json_t *alloc = json_array_get(restart->allocs, first + told);
+
+        look_for_interrupt(restart);
         status = stops ? stop_one(restart, alloc) : restart_one(restart, alloc);
     }
     for (size_t i = 0; i < told && (status == 0 || i + 1 < told); i++) {
@@ -368,54 +543,39 @@ static int run_batch(struct restart *restart, size_t first, size_t count)
     return status;
 }
 
-static bool is_agreed(const char *question)
-{
-    char line[16];
-
-    (void)printf("==> %s: %s [y/N] ", cli_time(loop_now_unix_ns()), question);
-    (void)fflush(stdout);
-    return fgets(line, sizeof(line), stdin) != NULL && (line[0] == 'y' || line[0] == 'Y');
-}
-
-static void pause_between(const struct restart *restart)
-{
-    struct timespec left = {restart->wait_ns / 1000000000, restart->wait_ns % 1000000000};
-
-    if (restart->wait_ns == 0)
-        return;
-    cli_progress("==> ", cli_format("Waiting %s before restarting the next batch",
-                                    cli_text(restart->cli, "batch-wait", "")));
-    (void)nanosleep(&left, NULL); /* a signal ends it, and mostly the command, too */
-}
-
 static int run_batches(struct restart *restart)
 {
+    static const int signals[] = {SIGINT, 0};
     size_t count = json_array_size(restart->allocs);
-    int worst = CLI_OK;
 
+    loop_on_signals(restart->cli->loop, signals, on_interrupt, restart);
     cli_progress("==> ",
                  cli_format("Restarting %zu %s", count, count == 1 ? "allocation" : "allocations"));
     for (size_t at = 0; at < count; at += restart->batch) {
         size_t left = count - at, size = left < restart->batch ? left : restart->batch;
-        int status = run_batch(restart, at, size);
+        bool asks = restart->ask_each;
 
-        worst = status != 0 ? status : worst;
+        restart->lasting = false;
+        int status = run_batch(restart, at, size);
+        restart->worst = status != 0 ? status : restart->worst;
         if (at + size == count)
             break;
-        if (status != 0 && restart->fail_on_error) {
-            cli_progress("==> ", "Stopping job restart due to error");
-            return status;
+        if (status != 0) {
+            asks = asks || restart->ask_on_error;
+            if (restart->fail_on_error || (restart->lasting && !asks)) {
+                cli_progress("==> ", "Stopping job restart due to error");
+                break;
+            }
         }
-        if (((status != 0 && restart->ask_on_error) || restart->ask_each) &&
-            !is_agreed("Proceed with the next batch?")) {
+        if (asks && !is_agreed(restart, status)) {
             cli_progress("==> ", "Job restart canceled");
-            return worst;
+            return restart->worst;
         }
         pause_between(restart);
     }
-    cli_progress("==> ",
-                 worst == CLI_OK ? "Job restart finished" : "Job restart finished with errors");
-    return worst;
+    cli_progress("==> ", restart->worst == CLI_OK ? "Job restart finished"
+                                                  : "Job restart finished with errors");
+    return restart->worst;
 }
 
 static int run_of_job(struct restart *restart)

@@ -95,6 +95,40 @@ static void test_nothing_is_restarted_during_a_deployment(void **state)
     free(asked);
 }
 
+/* The servers place nothing for a stopped alloc of such a job until they are told to look, and
+ * where one finds no room the next would not either, whatever -yes says. */
+static void test_system_job_is_looked_at_again_and_ends_where_there_is_no_room(void **state)
+{
+    struct typed *typed = *state;
+    struct answering answering;
+
+    answering_start(
+        &answering,
+        (struct answer[]){
+            {.path = "/v1/jobs?prefix", .body = "[{\"ID\":\"shop\"}]"},
+            {.path = "/v1/job/shop/allocations", .body = ALLOCS},
+            {.path = "/v1/job/shop/deployment", .body = "null"},
+            {.path = "/v1/job/shop/evaluate", .body = "{\"EvalID\":\"eval-1\"}"},
+            {.path = "/v1/job/shop/evaluations",
+             .body = "[{\"ID\":\"eval-2\",\"Status\":\"blocked\",\"FailedTGAllocs\":{\"a\":{}}}]"},
+            {.path = "/v1/job/shop", .body = "{\"ID\":\"shop\",\"Type\":\"system\"}"},
+            {.path = "/v1/allocation/a1?", .body = RESTARTED("0", "0")},
+            {.path = "/v1/allocation/a1/stop", .body = "{}"},
+            {.path = NULL},
+        });
+    type(typed, &cli_job_restart, "job restart -yes -reschedule -group a shop");
+    char *asked = answering_stop(&answering);
+    assert_int_equal(typed->status, CLI_FAILED);
+    assert_says(typed->out, "Stopping job restart due to error");
+    const char *stopped = strstr(asked, "/v1/allocation/a1/stop");
+    const char *looked = strstr(asked, "PUT /v1/job/shop/evaluate?");
+    assert_non_null(stopped);
+    assert_true(stopped < looked);
+    assert_says(asked, "\"ForceReschedule\":true");
+    assert_is_silent_about(asked, "/v1/allocation/a2");
+    free(asked);
+}
+
 static void test_what_makes_no_sense_is_refused_before_anybody_is_asked(void **state)
 {
     static const char *const lines[] = {
@@ -170,6 +204,7 @@ int main(void)
         TEST(test_those_that_run_are_restarted_and_waited_for),
         TEST(test_batches_follow_one_another),
         TEST(test_nothing_is_restarted_during_a_deployment),
+        TEST(test_system_job_is_looked_at_again_and_ends_where_there_is_no_room),
         TEST(test_what_makes_no_sense_is_refused_before_anybody_is_asked),
         TEST(test_evaluation_says_whether_it_is_forced),
         TEST(test_only_a_job_that_was_stopped_is_started),
