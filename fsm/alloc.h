@@ -64,7 +64,8 @@ enum alloc_state {
     X(NETWORK_LOST, COMPLETION, FAILURE)   /* only who starts again gets one */                    \
     X(LOOK, MESSAGE, MEMBER)               /* that task is to start: are all volumes there */      \
     X(HEALTHY, MESSAGE, NONE)              /* a user says so of one that is in a deployment, */    \
-    X(UNHEALTHY, MESSAGE, NONE)            /* and what he says last holds */
+    X(UNHEALTHY, MESSAGE, NONE)            /* and what he says last holds */                       \
+    X(VOLUME_TROUBLED, MESSAGE, MEMBER)    /* it is tried again, and this is why */
 enum alloc_event_kind {
 #define X(name, class, payload) AE_##name,
     ALLOC_EVENTS(X)
@@ -94,7 +95,8 @@ enum alloc_event_kind {
     X(SEND_NOTE, SEND, 0, 0)            /* to running tasks: why they are about to restart */      \
     X(SEND_VERDICT, SEND, 0, 0)         /* to tasks that have made it unhealthy, once */           \
     X(SEND_LOOK, SEND, 0, 0)            /* to volumes */                                           \
-    X(SEND_MOUNTS, SEND, 0, 0)          /* to tasks about to start: are all volumes there */
+    X(SEND_MOUNTS, SEND, 0, 0)          /* to tasks about to start: are all volumes there */       \
+    X(SEND_TROUBLE, SEND, 0, 0)         /* to tasks that wait for a volume: why it takes longer */
 enum alloc_effect {
     AX_NONE,
 #define X(name, lane, completions, timeout_ms) AX_##name,

@@ -86,7 +86,8 @@ enum volume_event_kind {
     X(SEND_GONE, SEND, 0, 0)            /* to its alloc */                                         \
     X(SEND_TURN, SEND, 0, 0)            /* to who of the other claims on the volume can go on */   \
     X(UNMOUNT, NODE, M(UNPUBLISHED) | M(NODE_FAILED), 30000)      /* by ourselves, no plugin */    \
-    X(UNMOUNT_STAGING, NODE, M(UNSTAGED) | M(NODE_FAILED), 30000) /* is asked or told */
+    X(UNMOUNT_STAGING, NODE, M(UNSTAGED) | M(NODE_FAILED), 30000) /* is asked or told */          \
+    X(SEND_TROUBLE, SEND, 0, 0)         /* to its alloc: it takes longer, and why */
 enum volume_effect {
     VX_NONE,
 #define X(name, lane, completions, timeout_ms) VX_##name,

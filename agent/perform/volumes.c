@@ -344,6 +344,7 @@ void volumes_perform(struct parts *parts, const struct effect *effect)
     case VX_SEND_READY:
     case VX_SEND_FAILED:
     case VX_SEND_GONE:
+    case VX_SEND_TROUBLE:
     case VX_SEND_TURN:
     case VX_COUNT:
         unreachable("not of the world");

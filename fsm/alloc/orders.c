@@ -88,6 +88,22 @@ static void send_mounts(const struct machine_id *self, struct alloc *alloc,
     }
 }
 
+/* Whoever waits for that volume, before the first start or before the next. */
+static void send_trouble(const struct machine_id *self, const struct alloc *alloc,
+                         const struct member_news *news, fsm_send *send, void *ctx)
+{
+    struct kill_order order = {.event = TASK_EVENT_HOOK_FAILED};
+
+    (void)text_format(order.text, sizeof(order.text), "volume \"%s\" is not mounted yet: %s",
+                      news->name, news->text); /* cut if too long */
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        const struct alloc_member *member = &alloc->assign.members[i];
+        bool waits = alloc->machine.state == A_MOUNTING || member->looks;
+        if (member->kind == MEMBER_TASK && member->run_state != TASK_RUN_DEAD && waits)
+            tell(self, member, TE_TOLD, &order, send, ctx);
+    }
+}
+
 static void send_kill(const struct machine_id *self, struct alloc *alloc, fsm_send *send, void *ctx)
 {
     struct kill_order order = {
@@ -219,6 +235,9 @@ void alloc_send(const struct machine_id *self, struct machine *record, uint8_t e
         return;
     case AX_SEND_MOUNTS:
         send_mounts(self, alloc, event, send, ctx);
+        return;
+    case AX_SEND_TROUBLE:
+        send_trouble(self, alloc, event->payload, send, ctx);
         return;
     case AX_NONE:
     case AX_HOOK:

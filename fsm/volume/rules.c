@@ -382,6 +382,10 @@ void volume_send(const struct machine_id *self, struct machine *record, uint8_t 
         message.event.kind = AE_VOLUME_FAILED;
         (void)text_copy(news.text, sizeof(news.text), volume->failure); /* same size */
         break;
+    case VX_SEND_TROUBLE:
+        message.event.kind = AE_VOLUME_TROUBLED;
+        (void)text_copy(news.text, sizeof(news.text), volume->failure); /* same size */
+        break;
     case VX_SEND_GONE:
         message.event.kind = AE_VOLUME_GONE;
         break;
@@ -560,6 +564,7 @@ GUARD(volume_plugin_stages, (peers & PEERS_PLUGIN_STAGES) != 0)
 GUARD(volume_calling, volume->machine.lane_effect[LANE_NODE] != 0)
 GUARD(volume_retry, (volume->recoverable || volume->machine.state == V_VERIFYING) &&
                         has_tries(volume)) /* no look says that none will ever do */
+GUARD(volume_retry_first, volume_retry(record, event, now) && volume->tries == 1)
 GUARD(volume_stage_first, volume->verdict == CSI_STAGE_FIRST && !volume->restaged &&
                               (peers & PEERS_PLUGIN_STAGES) != 0)
 GUARD(volume_undo_first, (volume->verdict == CSI_UNDO_FIRST || volume->verdict == CSI_LIES) &&

@@ -12,6 +12,7 @@
     X(PLUGIN_STAGES, volume_plugin_stages)   /* the plugin wants volumes staged */                 \
     X(CALLING, volume_calling)               /* a call to the plugin is under way */               \
     X(RETRY, volume_retry)                   /* the failure may go away, and tries are left */     \
+    X(RETRY_FIRST, volume_retry_first)       /* the same, and none has failed before it */         \
     X(STAGE_FIRST, volume_stage_first)       /* the plugin has lost the stage: once more of it */  \
     X(UNDO_FIRST, volume_undo_first)         /* published otherwise, and nobody has run on it */   \
     X(UNDOING, volume_undoing)               /* and that was to be undone */                       \

@@ -91,6 +91,7 @@ static int apply_volume(struct search *search, uint8_t effect)
     case VX_SEND_READY:
     case VX_SEND_FAILED:
     case VX_SEND_GONE:
+    case VX_SEND_TROUBLE:
     case VX_SEND_TURN:
     case VX_COUNT:
         return 0;

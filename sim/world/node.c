@@ -393,6 +393,7 @@ static void apply_volume(struct sim *sim, struct sim_call *call)
     case VX_SEND_READY:
     case VX_SEND_FAILED:
     case VX_SEND_GONE:
+    case VX_SEND_TROUBLE:
     case VX_SEND_TURN:
     case VX_COUNT:
         return;
