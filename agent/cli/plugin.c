@@ -119,6 +119,8 @@ static void print_trouble(const json_t *plugin)
     }
     if (cli_value(plugin, "CairnFailure")[0] != '\0') /* it has never said who it is */
         (void)printf("\n%s\n", cli_value(plugin, "CairnFailure"));
+    else if (cli_value(plugin, "Provider")[0] == '\0')
+        (void)puts("\nIt has not said yet who it is");
 }
 
 static int show_plugin(struct cli *cli, const char *id)

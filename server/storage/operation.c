@@ -280,9 +280,7 @@ bool operation_has_plugin(struct operation *operation, const json_t *volume,
                                      : err_set(&operation->err, ERR_INVALID,
                                                "no CSI plugin named: %s could be found", id));
     if (ret_plugin->needs_controller && !ret_plugin->controller_ready)
-        return operation_refused(
-            operation,
-            err_set(&operation->err, ERR_AGAIN, "no healthy controllers for CSI plugin: %s", id));
+        return operation_refused(operation, registry_no_controller(id, &operation->err));
     return true;
 }
 

@@ -110,6 +110,9 @@ bool registry_plugin(const struct storage *storage, const char *plugin,
 /* Says of one that has_stopped why it is not there. */
 int registry_plugin_stopped(const char *plugin, struct err *err);
 
+/* Says so of one that runs and is not ready. */
+int registry_no_controller(const char *plugin, struct err *err);
+
 /* --- host volumes (hosted.c, hosted_read.c) --- */
 
 extern const struct storage_kind hosted_kind;

@@ -70,8 +70,7 @@ static bool has_controller(struct passing *passing)
                    ? registry_plugin_stopped(passing->plugin, &err)
                    : err_set(&err, ERR_GONE, "no such plugin \"%s\"", passing->plugin));
     else if (!plugin.controller_ready)
-        (void)err_set(&err, ERR_AGAIN, "no healthy controllers for CSI plugin: %s",
-                      passing->plugin);
+        (void)registry_no_controller(passing->plugin, &err);
     for (size_t i = 0; err.code == 0 && i < COUNT_OF(needs); i++) {
         if (needs[i].call == passing->call &&
             (plugin.controller_capabilities & needs[i].capability) == 0)

@@ -130,6 +130,16 @@ static bool put_user(void *ctx, const struct machine_id *id, const struct machin
     return true;
 }
 
+/* What keeps it from being let go. */
+static bool put_failure(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct users *users = ctx;
+
+    if (volume_of(record)->failures > 0)
+        put_text(users->to, machine_id_owner(id).text, volume_of(record)->failure);
+    return true;
+}
+
 static void put_users(struct writer *to, struct api *api, const struct storage_volume *volume)
 {
     struct users users = {api, to, USERS_READ};
@@ -144,6 +154,9 @@ static void put_users(struct writer *to, struct api *api, const struct storage_v
     users.which = USERS_ALL;
     put_array(to, "Allocations");
     storage_each_claim(api->parts->storage, volume, put_user, &users);
+    put_end(to);
+    put_object(to, "CairnFailures");
+    storage_each_claim(api->parts->storage, volume, put_failure, &users);
     put_end(to);
 }
 

@@ -51,6 +51,24 @@ static void print_topologies(const struct cli *cli, const json_t *volume)
     cli_table_print(&table, stdout);
 }
 
+/* Whoever has it still, and why, which Nomad's tables leave out. */
+static void print_failures(const struct cli *cli, const json_t *volume)
+{
+    json_t *failures = json_object_get(volume, "CairnFailures"), *failure;
+    struct cli_table table = {0};
+    const char *alloc;
+
+    if (json_object_size(failures) == 0)
+        return;
+    cli_heading(cli, "Not Let Go Yet");
+    cli_row(&table, "Allocation", "Last Failure");
+    json_object_foreach(failures, alloc, failure)
+    {
+        cli_row(&table, cli_short(cli, alloc), json_string_value(failure));
+    }
+    cli_table_print(&table, stdout);
+}
+
 static void print_volume(const struct cli *cli, const json_t *volume)
 {
     static const struct {
@@ -88,6 +106,7 @@ static void print_volume(const struct cli *cli, const json_t *volume)
         return;
     print_topologies(cli, volume);
     volume_print_use(cli, volume);
+    print_failures(cli, volume);
 }
 
 static int show_one(struct cli *cli)
@@ -102,6 +121,27 @@ static int show_one(struct cli *cli)
     return status;
 }
 
+/* RET_LISTS: PLUGIN can say which volumes there are. */
+static int ask_whether_it_lists(struct cli *cli, const char *plugin, bool *ret_lists)
+{
+    char path[CLI_URL_SIZE];
+    json_t *answer, *controller;
+    const char *node;
+    int status = cli_get(cli, cli_path(cli, path, "/v1/plugin/csi/%s", plugin), &answer, NULL);
+
+    if (status != 0)
+        return status;
+    *ret_lists = false;
+    json_object_foreach(json_object_get(answer, "Controllers"), node, controller)
+    {
+        const json_t *info = json_object_get(controller, "ControllerInfo");
+
+        *ret_lists = *ret_lists || json_is_true(json_object_get(info, "SupportsListVolumes"));
+    }
+    json_decref(answer);
+    return CLI_OK;
+}
+
 /* What a plugin says that there is, registered or not. */
 static int print_external(struct cli *cli, const char *plugin)
 {
@@ -109,12 +149,18 @@ static int print_external(struct cli *cli, const char *plugin)
     struct cli_table table = {0};
     json_t *answer, *entry, *node;
     size_t at, n;
-    int status = cli_get(cli, cli_path(cli, path, "/v1/volumes/external?plugin_id=%s", plugin),
-                         &answer, NULL);
+    bool lists;
 
+    cli_heading(cli, cli_format("Known to plugin %s", plugin));
+    int status = ask_whether_it_lists(cli, plugin, &lists);
+    if (status == 0 && !lists)
+        (void)puts("It lists none");
+    if (status != 0 || !lists)
+        return status;
+    status = cli_get(cli, cli_path(cli, path, "/v1/volumes/external?plugin_id=%s", plugin), &answer,
+                     NULL);
     if (status != 0)
         return status;
-    cli_heading(cli, cli_format("Known to plugin %s", plugin));
     cli_row(&table, "External ID", "Condition", "Nodes");
     json_array_foreach(json_object_get(answer, "Volumes"), at, entry)
     {

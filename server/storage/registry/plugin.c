@@ -67,6 +67,13 @@ int registry_plugin_stopped(const char *plugin, struct err *err)
                    plugin);
 }
 
+int registry_no_controller(const char *plugin, struct err *err)
+{
+    return err_set(err, ERR_AGAIN,
+                   "no healthy controllers for CSI plugin: %s; `cairn plugin status %s` says why",
+                   plugin, plugin);
+}
+
 void storage_plugin_of(const struct storage *storage, const struct storage_volume *volume,
                        struct control_plugin *ret_plugin)
 {
