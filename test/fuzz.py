@@ -22,7 +22,7 @@ BUILD = 'build/clang-asan'
 LONG_S = 60  # for each target
 SHORT_RUNS = {  # inputs of each target when --short: about two seconds of a quiet core
     'http': 250, 'from_shim': 250, 'pages': 200, 'import': 1000, 'story': 750, 'hcl': 12000,
-    'job': 15000}
+    'job': 15000, 'tokens': 1200, 'volumes': 800, 'answers': 7000}
 SHORT_RUNS_OTHERS = 25000
 SEEDS = {  # what there is already of such inputs
     'hcl': ['test/spec/jobs/*.hcl', 'test/live/*.hcl'],
@@ -31,7 +31,7 @@ SEEDS = {  # what there is already of such inputs
     'json_job': ['test/spec/jobs/*.json'],
     'story': ['sim/stories/*.story'],
 }
-LENGTH_MAX = {'pages': 256, 'task_file': 1536, 'launch': 16384}
+LENGTH_MAX = {'answers': 16384, 'pages': 256, 'task_file': 1536, 'launch': 16384}
 # The addresses of a program are among the values that libFuzzer takes from comparisons.
 SAME_ADDRESSES = ['setarch', '-R']
 NAMESPACES = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', '--mount', '--net',

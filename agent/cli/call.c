@@ -181,7 +181,7 @@ static int fail_call(const struct cli *cli, const struct call *call)
         return cli_fail(CLI_UNREACHABLE, "%s", call->err.text);
     while (length > 0 && call->reply.body[length - 1] == '\n')
         length--;
-    if (length == 0)
+    if (length == 0 || call->reply.body[0] == '\0')
         return cli_fail(CLI_FAILED, "the agent at %s answered with status %d", cli->address,
                         call->status);
     return cli_fail(CLI_FAILED, "%.*s", (int)(length > REFUSAL_MAX ? REFUSAL_MAX : length),

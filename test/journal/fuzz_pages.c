@@ -1,7 +1,7 @@
 /*
- * A damaged data file, read and then written: it is refused at once, or it can be used and is there
- * after use.  The input is what to change in a journal that has all kinds of pages: pieces of four
- * bytes offset and what to put there.
+ * A damaged data file, salvaged, read and then written: it is refused at once, or it can be used
+ * and is there after use.  The input is what to change in a journal that has all kinds of pages:
+ * pieces of four bytes offset and what to put there.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,6 +74,51 @@ static void damage(struct fuzz_input *input)
     }
 }
 
+static void on_event(void *ctx, enum journal_trust trust, const struct journal_event *event)
+{
+    (void)trust;
+    check(event->sequence != 0);
+    ++*(uint64_t *)ctx;
+}
+
+static void on_record(void *ctx, enum journal_trust trust, bool base, const struct machine_id *id,
+                      const struct machine *record)
+{
+    (void)trust, (void)base;
+    check(memchr(id->text, '\0', sizeof(id->text)) != NULL && record != NULL);
+    ++*(uint64_t *)ctx;
+}
+
+static void on_blob(void *ctx, enum journal_trust trust, bool meta, const char *key,
+                    const void *bytes, size_t length)
+{
+    (void)trust, (void)meta;
+    check(strlen(key) < JOURNAL_KEY_SIZE && (bytes != NULL || length == 0));
+    ++*(uint64_t *)ctx;
+}
+
+static void on_quarantined(void *ctx, enum journal_trust trust,
+                           const struct journal_quarantined *item)
+{
+    (void)trust;
+    check(item != NULL);
+    ++*(uint64_t *)ctx;
+}
+
+/* All that is told of is counted; there is more, of which nobody is told. */
+static void salvage(const char *path)
+{
+    struct journal_salvaged result;
+    uint64_t told = 0;
+    const struct journal_salvaging to = {&told, on_event, on_record, on_blob, on_quarantined};
+    struct err err = {0};
+
+    if (journal_salvage(path, &to, &result, &err) == 0)
+        check(told <= result.entries);
+    else
+        check(err.text[0] != '\0');
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input input = {data, size};
@@ -84,6 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     damage(&input);
     fuzz_write(fuzz_path(path, "journal/data.mdb"), damaged, whole_length);
     (void)fuzz_path(path, "journal");
+    salvage(path);
     if (journal_open(path, JOURNAL_WRITE, &journal, &err) != 0) {
         check(err.text[0] != '\0');
         return 0;
