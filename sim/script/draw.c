@@ -464,6 +464,18 @@ static void draw_changes(struct pen *pen)
     }
 }
 
+/* And nothing can be rendered for a while. */
+static void draw_unrendered(struct pen *pen)
+{
+    for (uint64_t n = below(pen, 3); n > 0; n--) {
+        struct sim_whom whom = any_task(pen);
+        uint64_t at_ms = below(pen, pen->horizon_ms), length_ms = 100 + below(pen, 20000);
+        const struct sim_task *task = &pen->script->allocs[whom.alloc].tasks[whom.member];
+        if ((task->hooks[0] >> TASK_HOOK_TEMPLATE & 1u) != 0)
+            add(pen, SIM_DO_UNRENDERED, whom, at_ms, (int64_t)length_ms);
+    }
+}
+
 /* --- jobs --- */
 
 static struct sim_whom job_whom(uint64_t job)
@@ -611,6 +623,8 @@ void sim_draw(uint64_t seed, enum sim_profile profile, struct sim_script *ret_sc
     draw_changes(&pen);
     draw_health(&pen);
     draw_plugin_tasks(&pen);
+    if (!pen.calm)
+        draw_unrendered(&pen);
 }
 
 void sim_start_draw(const struct sim_start *start, uint64_t seed, struct sim_script *ret_script)

@@ -94,7 +94,8 @@ enum sim_place {
     X(DIR_LOST, "DIR-LOST", STEP, "an alloc's directory is gone (with a reboot)")                  \
     X(UNMOUNT, "UNMOUNT", STEP, "somebody unmounts a volume under us")                             \
     X(PURGE, "PURGE", STEP, "the server forgets an alloc")                                         \
-    X(OLDER, "OLDER", STEP, "an older copy of the journal is put back")
+    X(OLDER, "OLDER", STEP, "an older copy of the journal is put back")                            \
+    X(UNRENDERED, "UNRENDERED", STEP, "a task's templates cannot be written for a while")
 enum sim_fault {
     SIM_FAULT_NONE,
 #define X(name, text, place, what) SIM_##name,
@@ -213,7 +214,8 @@ struct sim_job {
     X(TORN_JOB, JOB, "torn_job")     /* the job as stored is zeroed */                             \
     X(NET_LOST, ALLOC, "net_lost")   /* its network namespace is unmounted */                      \
     X(COPY, NONE, "copy")            /* of the journal is made */                                  \
-    X(OLDER, NONE, "older")          /* DOWN after SIGKILL, for number ms; the copy is put back */
+    X(OLDER, NONE, "older")          /* DOWN after SIGKILL, for number ms; the copy is put back */ \
+    X(UNRENDERED, TASK, "unrendered") /* for number ms its templates cannot be written */
 enum sim_action {
 #define X(name, takes, text) SIM_DO_##name,
     SIM_ACTIONS(X)

@@ -83,6 +83,7 @@ void sim_node_reboot(struct sim *sim);
 /* Whoever looks at what the templates of a task read tells its machine of what it does not know. */
 struct sim_task_state;
 void sim_templates_tell(struct sim *sim, const struct sim_whom *whom);
+void sim_templates_event(struct sim *sim, const struct sim_event *event);
 bool sim_is_told(const struct sim_task_state *state, const struct task *task);
 
 #endif

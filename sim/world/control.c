@@ -497,6 +497,7 @@ void sim_control_event(struct sim *sim, const struct sim_event *event)
     case SE_STEP:
     case SE_START:
     case SE_CALL:
+    case SE_RENDER:
     case SE_SPAWN:
     case SE_EXIT:
     case SE_KILL:

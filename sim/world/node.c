@@ -10,6 +10,8 @@
 #include "sim/world/check/check.h"
 #include "sim/world/world.h"
 
+enum { RENDER_MS = 250, RENDER_MS_MAX = 60000 }; /* as hooks/render/watch.c */
+
 enum { SLOW_SERVER_MS = 3000 };
 
 /* --- what a call meets --- */
@@ -189,6 +191,10 @@ static void apply_task_hook(struct sim *sim, struct sim_call *call)
         sim_call_fail(call, ERR_GONE, true, "the alloc's directory is gone");
         return;
     }
+    if (call->hook == TASK_HOOK_TEMPLATE && task->unrendered_until_ms > sim->now_ms) {
+        sim_call_fail(call, ERR_IO, false, "a template cannot be written");
+        return;
+    }
     if (call->hook == TASK_HOOK_TASK_DIR)
         task->directory = 1;
     if (call->hook == TASK_HOOK_NETWORK)
@@ -228,6 +234,30 @@ bool sim_is_told(const struct sim_task_state *state, const struct task *task)
     return !says_otherwise(state, task) && task->signals_owed == 0 && task->script == 0;
 }
 
+/* As hooks/render/watch.c: after a pause that grows, for as long as the watch is there. */
+static void render_later(struct sim *sim, struct sim_task_state *state)
+{
+    if (state->retrying == sim->incarnation)
+        return;
+    state->retrying = sim->incarnation;
+    state->unrendered++;
+    sim_later(sim, policy_backoff_ms(RENDER_MS, RENDER_MS_MAX, state->unrendered, sim->now_ms),
+              SE_RENDER, (size_t)(state - sim->tasks), sim->incarnation);
+}
+
+void sim_templates_event(struct sim *sim, const struct sim_event *event)
+{
+    struct sim_task_state *state = &sim->tasks[event->index];
+    const struct sim_whom whom = sim_find(sim, &state->id);
+    const struct machine *record = sim_record(sim, &whom);
+
+    if (event->stamp != sim->incarnation)
+        return;
+    state->retrying = 0;
+    if (record != NULL && says_otherwise(state, task_of(record)))
+        sim_templates_tell(sim, &whom);
+}
+
 void sim_templates_tell(struct sim *sim, const struct sim_whom *whom)
 {
     struct sim_task_state *state = sim_task_of(sim, whom);
@@ -238,6 +268,11 @@ void sim_templates_tell(struct sim *sim, const struct sim_whom *whom)
 
     if (!sim->up || sim->dying || state->watched != sim->incarnation || record == NULL)
         return;
+    if (state->unrendered_until_ms > sim->now_ms) {
+        render_later(sim, state);
+        return;
+    }
+    state->unrendered = 0;
     outcome->hook = TASK_HOOK_TEMPLATE;
     int code = results_set(&results, TASK_HOOK_TEMPLATE, RESULT_ENV,
                            task_hook_name(TASK_HOOK_TEMPLATE), "made", 4);

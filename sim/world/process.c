@@ -641,6 +641,7 @@ void sim_process_event(struct sim *sim, const struct sim_event *event)
     case SE_STEP:
     case SE_START:
     case SE_CALL:
+    case SE_RENDER:
     case SE_WATCH:
     case SE_SWEEP:
     case SE_SWEPT:

@@ -112,6 +112,19 @@ static bool change(struct sim *sim, const struct sim_step *step)
     return true;
 }
 
+static uint64_t length_ms(const struct sim_step *step)
+{
+    return step->number > 0 ? (uint64_t)step->number : 0;
+}
+
+/* The disk of a task is full, say. */
+static bool keep_unrendered(struct sim *sim, const struct sim_step *step)
+{
+    sim_count_fault(sim, SIM_UNRENDERED);
+    sim_task_of(sim, &step->whom)->unrendered_until_ms = sim->now_ms + length_ms(step);
+    return true;
+}
+
 void sim_heal(struct sim *sim)
 {
     if (sim->healed)
@@ -124,6 +137,8 @@ void sim_heal(struct sim *sim)
         sim->plugins[p].removed = 0;
     for (int i = 0; i < sim->claims_count; i++)
         sim->claims[i].busy_until_ms = 0;
+    for (int i = 0; i < sim->tasks_count; i++)
+        sim->tasks[i].unrendered_until_ms = 0;
 }
 
 static bool heal(struct sim *sim, const struct sim_step *step)
@@ -134,11 +149,6 @@ static bool heal(struct sim *sim, const struct sim_step *step)
 }
 
 /* --- faults: daemon and host --- */
-
-static uint64_t length_ms(const struct sim_step *step)
-{
-    return step->number > 0 ? (uint64_t)step->number : 0;
-}
 
 static bool crash(struct sim *sim, const struct sim_step *step)
 {
@@ -391,6 +401,7 @@ static const struct {
     [SIM_DO_PLUG] = {kill_plugin, true},
     [SIM_DO_SERVER] = {disturb_server, true},
     [SIM_DO_BUSY] = {keep_busy, true},
+    [SIM_DO_UNRENDERED] = {keep_unrendered, true},
     [SIM_DO_UNMOUNT] = {unmount, true},
     [SIM_DO_DIR_LOST] = {lose_directory, true},
     [SIM_DO_NET_LOST] = {lose_network, true},

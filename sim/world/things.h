@@ -49,6 +49,9 @@ struct sim_task_state {
     uint32_t stopped;        /* stop hooks that have succeeded */
     uint32_t files[CHANGE_MODE_COUNT]; /* version of what its template of each mode reads */
     uint32_t watched;                  /* incarnation that looks at them, 0: none does */
+    uint32_t retrying;                 /* incarnation that will render again, 0: none does */
+    uint32_t unrendered;               /* times in a row that this has failed */
+    uint64_t unrendered_until_ms;      /* and as long as it does */
     uint32_t hups;                     /* signals that its payloads got for them */
     uint32_t scripts;                  /* that were begun in them */
     struct sim_tries tries;

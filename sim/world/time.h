@@ -20,6 +20,7 @@ enum sim_event_kind {
     SE_STEP,     /* a step of the script; index: which */
     SE_START,    /* the daemon is started */
     SE_CALL,     /* a call gets on; index: call, stamp: its serial */
+    SE_RENDER,   /* templates are rendered again; index: task, stamp: incarnation */
     SE_SPAWN,    /* a shim starts its payload; index: attempt */
     SE_EXIT,     /* a payload ends; stamp: the attempt's epoch */
     SE_KILL,     /* a shim's kill timeout */

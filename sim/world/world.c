@@ -234,6 +234,9 @@ static void deliver(struct sim *sim, const struct sim_event *event)
     case SE_CALL:
         sim_call_event(sim, event);
         break;
+    case SE_RENDER:
+        sim_templates_event(sim, event);
+        break;
     case SE_SPAWN:
     case SE_EXIT:
     case SE_KILL:
