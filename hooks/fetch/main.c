@@ -2,12 +2,12 @@
  * cairn-fetch: gets the artifacts of one task, and ends.
  *
  * Bytes of strangers are read here and nowhere in the daemon.  For each artifact there are two
- * processes, one after the other.  The first talks to the network, or runs git, as nobody, and can
- * write to one file that has no name.  The second reads that file, checks it, and writes the task's
- * files: as the user of the task, without any capability, and with the task's directory, or the one
- * that its alloc shares, for its root and no network, so that whatever an archive makes of it can
- * do there only what the task may. This one stays between them, looks at no such byte, and is
- * stopped by the daemon with both.
+ * processes, one after the other.  The first talks to the network, or runs git, as a user that no
+ * task is, not even one that runs as nobody, and can write to one file that has no name.  The
+ * second reads that file, checks it, and writes the task's files: as the user of the task, without
+ * any capability, and with the task's directory, or the one that its alloc shares, for its root and
+ * no network, so that whatever an archive makes of it can do there only what the task may. This one
+ * stays between them, looks at no such byte, and is stopped by the daemon with both.
  *
  * usage: cairn-fetch UID GID, with the descriptors of fetch.h.  Exit 0: all are there; else the
  * last line of the report says which is not, and why.  Who is not root does the same without the
@@ -36,7 +36,8 @@
 #include <sys/wait.h>
 
 enum {
-    NOBODY = 65534,
+    FETCH_USER = 1718903656, /* "ftch": none that an administrator makes is so large */
+    NOBODY = 65534,          /* where no such user can be: in some containers */
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
     GRACE_MS = 60000, /* for what comes beside the download */
@@ -83,20 +84,26 @@ static int place_of(const struct step *step)
     return json_is_true(json_object_get(step->artifact, "shared")) ? FETCH_SHARED : FETCH_PLACE;
 }
 
+static bool be(uid_t uid, gid_t gid)
+{
+    return setgroups(0, NULL) == 0 && setresgid(gid, gid, gid) == 0 &&
+           setresuid(uid, uid, uid) == 0;
+}
+
 /* Becomes who may do little; what fails here must not go on. */
 static int become(const struct step *step, struct err *err)
 {
-    uid_t uid = step->is_unpacking ? step->fetch->uid : NOBODY;
-    gid_t gid = step->is_unpacking ? step->fetch->gid : NOBODY;
+    const struct fetch *fetch = step->fetch;
     const struct rlimit none = {0, 0};
 
     (void)umask(022);
     if (setrlimit(RLIMIT_CORE, &none) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return err_os(err, ERR_IO, errno, "cannot lay down privileges");
     if (geteuid() == 0 &&
-        ((step->is_unpacking && (fchdir(place_of(step)) != 0 || chroot(".") != 0)) ||
-         setgroups(0, NULL) != 0 || setresgid(gid, gid, gid) != 0 ||
-         setresuid(uid, uid, uid) != 0 || drop_capabilities() != 0))
+        ((step->is_unpacking &&
+          (fchdir(place_of(step)) != 0 || chroot(".") != 0 || !be(fetch->uid, fetch->gid))) ||
+         (!step->is_unpacking && !be(FETCH_USER, FETCH_USER) && !be(NOBODY, NOBODY)) ||
+         drop_capabilities() != 0))
         return err_os(err, ERR_IO, errno, "cannot lay down privileges");
     end_with_parent(step);    /* a change of the user ends what was said of it before */
     (void)close(FETCH_ORDER); /* what other artifacts are asked for with, and the directories: */
@@ -312,6 +319,7 @@ static int make_staging(struct err *err)
         return err_wrap(err, "the directory for git");
     if (mkdirat(FETCH_PLACE, staging, 0700) != 0 ||
         (geteuid() == 0 &&
+         fchownat(FETCH_PLACE, staging, FETCH_USER, FETCH_USER, AT_SYMLINK_NOFOLLOW) != 0 &&
          fchownat(FETCH_PLACE, staging, NOBODY, NOBODY, AT_SYMLINK_NOFOLLOW) != 0))
         return err_os(err, err_from_errno(errno), errno, "cannot make the directory for git");
     return 0;

@@ -82,7 +82,7 @@ static int make(void **state)
                                          .entries_max = 16};
     fixture->fetch = &fetched.fetch;
     start_hooks(fixture, NULL);
-    /* Who fetches is nobody, who may go there. */
+    /* Who fetches is a user of its own, who may go there. */
     assert_return_code(chmod(fixture->scratch.path, 0711), errno);
     assert_true(text_format(fetched.source, sizeof(fetched.source), "file://%s",
                             at(&fixture->scratch, "source")));

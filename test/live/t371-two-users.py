@@ -19,6 +19,11 @@ ALICE, BOB = 61001, 61002  # nobody else's
 CONFIG = '''acl {
   enabled = true
 }
+client {
+  artifact {
+    set_environment_variables = "CAIRN_TEST_MARK"
+  }
+}
 plugin "raw_exec" {
   config {
     enabled = true
@@ -285,6 +290,35 @@ def nothing_is_reached_around_the_api():
     node.finish()
 
 
+def who_fetches_is_out_of_reach():
+    """A download of alice's, and git, are no processes of bob's, not even where his task is nobody."""
+    node = TwoUsers()
+    stuck = socket.create_server(('127.0.0.1', 0))
+    url = 'http://127.0.0.1:%d/a' % stuck.getsockname()[1]
+    node.token = node.tokens['alice']
+    for name, source in (('fetches', url), ('clones', 'git::' + url)):
+        task = raw_exec('t', 'exec sleep 1', User='cairn-alice', Artifacts=[
+            {'GetterSource': source, 'GetterHeaders': {'X-Secret': 'of-alice'} if name == 'fetches' else None,
+             'RelativeDest': 'local'}])
+        node.put('/v1/jobs', {'Job': dict(service(task), ID=name, Name=name)})
+    peers = [stuck.accept()[0] for _ in range(2)]  # both are at it
+
+    def fetchers():
+        return [pid for pid, line in node.payloads().items()
+                if line.startswith(('cairn-fetch', 'git', '/usr/lib/git')) and node.uid(pid) not in (0, None)]
+
+    pids = wait_for('who fetches', lambda: len(fetchers()) >= 3 and fetchers())
+    given = {'secret': [], 'directories': [], 'sockets': [], 'types': {}, 'pids': pids, 'cgroups': []}
+    for uid in (65534, BOB):
+        done = subprocess.run([sys.executable, '-I', '-c', SPY], input=json.dumps(dict(given, uid=uid)),
+                              capture_output=True, text=True)
+        assert done.stdout.splitlines() == ['end'], (uid, done.stdout, done.stderr)
+    assert set(pids) <= set(fetchers())
+    for peer in peers + [stuck]:
+        peer.close()
+    node.finish()
+
+
 def nobody_outlives_his_own_end():
     """What bob leaves running in sessions of its own ends with his job, and alice's goes on."""
     node = TwoUsers()
@@ -414,6 +448,7 @@ if __name__ == '__main__':
         the_api_answers_each_of_his_own_alone,
         what_happens_is_streamed_to_whom_it_is_for,
         nothing_is_reached_around_the_api,
+        who_fetches_is_out_of_reach,
         nobody_outlives_his_own_end,
         who_owned_a_token_has_nothing_once_it_is_gone,
         pages_of_a_browser_reach_nothing,

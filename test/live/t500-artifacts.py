@@ -268,7 +268,6 @@ def repository_is_cloned():
             subprocess.run(git + ['add', '.'], check=True)
             subprocess.run(git + ['commit', '-q', '-m', content], check=True)
             subprocess.run(git + ['tag', content], check=True)
-        subprocess.run(['chown', '-R', 'nobody', repository], check=True)
         source = 'git::file://' + repository
         node.run_job(service(task({'GetterSource': source, 'RelativeDest': 'local/new'},
                                   {'GetterSource': source, 'GetterOptions': {'ref': 'first'},
