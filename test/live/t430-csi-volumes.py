@@ -494,6 +494,8 @@ def place_that_is_taken_is_told_and_unwound():
         out.write('somebody\n')
     failed_because(node, 'full', 'its target is not empty: move away what is in per-alloc/')
     wait_for('the way back', lambda: 'UNPUBLISH failed' in node.log(1 << 20))
+    shown = node.cli('volume', 'status', 'disk').stdout.partition('\nNot Let Go Yet\n')[2]
+    assert node.alloc('full', 'g')['ID'][:8] in shown and 'not empty' in shown, shown
     with open(precious) as words:
         assert words.read() == 'somebody\n'
     os.unlink(precious)
