@@ -104,7 +104,8 @@ static void keep_newest(const struct run *run, size_t stream, uint64_t *ret_newe
     if (alloc_fd < 0)
         return;
     log_prefix(run, stream, prefix);
-    (void)numbers_scan(alloc_fd, LOGS, prefix, most > 0 && number >= most ? number - most + 1 : 0,
+    scoped_fd int logs_fd = beneath_open(alloc_fd, LOGS, O_RDONLY | O_DIRECTORY, 0);
+    (void)numbers_scan(logs_fd, prefix, most > 0 && number >= most ? number - most + 1 : 0,
                        ret_newest); /* none: number 0 */
 }
 

@@ -56,28 +56,33 @@ static void file_name(char to[FILE_NAME_SIZE], const struct log_settings *settin
                       (unsigned long long)index));
 }
 
-/* As numbers_scan(), of the files of STREAM. */
-static bool scan(const struct log_stream *stream, const struct log_settings *settings,
-                 uint64_t delete_below, uint64_t *ret_newest)
+/* As numbers_scan(), of the files of STREAM in the log directory. */
+static void scan(const struct log_stream *stream, const struct log_settings *settings,
+                 int directory, uint64_t delete_below, uint64_t *ret_newest)
 {
     char prefix[FILE_NAME_SIZE];
 
     check(text_format(prefix, sizeof(prefix), "%s.%s.", settings->name, stream->suffix));
-    return numbers_scan(settings->alloc_fd, settings->directory, prefix, delete_below, ret_newest);
+    (void)numbers_scan(directory, prefix, delete_below, ret_newest); /* none: as it was */
 }
 
-static void delete_old(const struct log_stream *stream, const struct log_settings *settings)
+static void delete_old(const struct log_stream *stream, const struct log_settings *settings,
+                       int directory)
 {
     uint64_t newest;
 
     if (stream->index >= settings->files_max)
-        (void)scan(stream, settings, stream->index - settings->files_max + 1, &newest);
+        scan(stream, settings, directory, stream->index - settings->files_max + 1, &newest);
 }
 
-/* The log directory as a place, or a negative errno. */
+/* The log directory, or a negative errno.  One that cannot be listed may still be written to. */
 static int open_directory(const struct log_settings *settings)
 {
-    return beneath_open(settings->alloc_fd, settings->directory, O_PATH | O_DIRECTORY, 0);
+    int fd = beneath_open(settings->alloc_fd, settings->directory, O_RDONLY | O_DIRECTORY, 0);
+
+    return fd != -EACCES
+               ? fd
+               : beneath_open(settings->alloc_fd, settings->directory, O_PATH | O_DIRECTORY, 0);
 }
 
 /* Somebody has removed it.  It is open to every task of the alloc, as it was. */
@@ -99,18 +104,25 @@ static void make_directory(const struct log_settings *settings)
     (void)umask(mask);             /* cannot fail */
 }
 
-/* Opens the file of the present number; leaves file_fd at -1 if that is not possible now. */
-static void open_file(struct log_stream *stream, const struct log_settings *settings)
+/* As open_directory(), and makes it where it is not there. */
+static int find_directory(const struct log_settings *settings)
+{
+    int fd = open_directory(settings);
+
+    if (fd != -ENOENT)
+        return fd;
+    make_directory(settings);
+    return open_directory(settings);
+}
+
+/* Opens the file of the present number in DIRECTORY, which may be none; leaves file_fd at -1 if
+ * that is not possible now. */
+static void open_file(struct log_stream *stream, const struct log_settings *settings, int directory)
 {
     char name[FILE_NAME_SIZE], last;
     struct stat status;
 
     file_name(name, settings, stream, stream->index);
-    scoped_fd int directory = open_directory(settings);
-    if (directory == -ENOENT) {
-        make_directory(settings);
-        directory = open_directory(settings);
-    }
     if (directory < 0)
         return;
     scoped_fd int fd =
@@ -132,16 +144,18 @@ static void rotate(struct log_stream *stream, const struct log_settings *setting
     stream->file_fd = -1;
     stream->index++;
     stream->size = 0;
-    open_file(stream, settings);
-    delete_old(stream, settings);
+    scoped_fd int directory = find_directory(settings);
+    open_file(stream, settings, directory);
+    delete_old(stream, settings, directory);
 }
 
 void log_open(struct log_stream *stream, const struct log_settings *settings, const char *suffix)
 {
     *stream = (struct log_stream){.suffix = suffix, .pipe_fd = -1, .file_fd = -1};
-    (void)scan(stream, settings, 0, &stream->index); /* none: number 0 */
-    open_file(stream, settings);
-    delete_old(stream, settings);
+    scoped_fd int directory = find_directory(settings);
+    scan(stream, settings, directory, 0, &stream->index); /* none: number 0 */
+    open_file(stream, settings, directory);
+    delete_old(stream, settings, directory);
 }
 
 /* How many of LENGTH bytes go into the present file, which has room for SPACE; what is left over
@@ -260,7 +274,8 @@ void log_look(struct log_stream *stream, const struct log_settings *settings, ui
         (void)close(stream->file_fd); /* nobody would find what is in it */
         stream->file_fd = -1;
     }
-    open_file(stream, settings);
+    scoped_fd int directory = find_directory(settings);
+    open_file(stream, settings, directory);
     if (stream->file_fd >= 0 && stream->missing_bytes > 0 && !stream->missing_end &&
         has_room(stream, 0))
         tell_missing(stream);

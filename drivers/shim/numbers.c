@@ -2,13 +2,12 @@
  * Which files a stream of output has: <task>.<stdout|stderr>.<n>, counted from 0.
  *
  * The directory belongs to the payload as much as to us: it is reached from the alloc's own without
- * a link, and names that are not ours are passed over.
+ * a link by whoever asks, and names that are not ours are passed over.
  */
 #include "drivers/shim/numbers.h"
 
 #include "base/base.h"
 #include "io/host.h"
-#include "io/scope.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -41,15 +40,12 @@ static int scan_entry(void *ctx, const char *name, unsigned char type)
     return 0;
 }
 
-bool numbers_scan(int alloc_fd, const char *directory, const char *prefix, uint64_t delete_below,
-                  uint64_t *ret_newest)
+bool numbers_scan(int directory_fd, const char *prefix, uint64_t delete_below, uint64_t *ret_newest)
 {
-    scoped_fd int fd = beneath_open(alloc_fd, directory, O_RDONLY | O_DIRECTORY, 0);
-    struct scan scan = {.fd = fd, .prefix = prefix, .delete_below = delete_below};
+    struct scan scan = {.fd = directory_fd, .prefix = prefix, .delete_below = delete_below};
 
-    if (fd < 0)
-        return false;
-    (void)directory_each(fd, scan_entry, &scan); /* what cannot be listed is as good as absent */
+    if (directory_fd >= 0)
+        (void)directory_each(directory_fd, scan_entry, &scan); /* unlisted is as good as absent */
     if (scan.found)
         *ret_newest = scan.newest;
     return scan.found;

@@ -111,6 +111,27 @@ static void test_directory_moved_elsewhere_gets_no_new_files(void **state)
     assert_return_code(close(settings.alloc_fd), 0);
 }
 
+/* Whoever may make files there may not see which there are: a shim that is not root's. */
+static void test_directory_that_cannot_be_listed_is_written_to(void **state)
+{
+    struct scratch *scratch = *state;
+    struct log_settings settings = settings_of(scratch);
+    struct log_stream stream;
+
+    if (geteuid() != 0) {
+        print_message("skipped: needs a second user\n");
+        skip();
+    }
+    assert_return_code(chmod(at(scratch, "a/alloc/logs"), 0333), 0);
+    assert_return_code(seteuid(SWAPPER_USER), 0);
+    log_open(&stream, &settings, "stdout");
+    assert_return_code(seteuid(0), 0);
+    assert_true(stream.file_fd >= 0);
+    assert_int_equal(stream.index, 0);
+    log_close(&stream);
+    assert_return_code(close(settings.alloc_fd), 0);
+}
+
 /* --- what is missing --- */
 
 enum { BLOCK = 4096, BLOCKS = 1000000, RESERVE = RESERVE_BYTES_MAX };
@@ -280,6 +301,7 @@ int main(void)
         TEST(test_links_swapped_in_meanwhile_are_not_written_through),
         TEST(test_file_with_another_name_is_not_written_to),
         TEST(test_directory_moved_elsewhere_gets_no_new_files),
+        TEST(test_directory_that_cannot_be_listed_is_written_to),
         TEST(test_reserve_of_the_disk_is_left_and_what_is_missing_told),
         TEST(test_reserve_is_a_part_of_a_small_disk),
         TEST(test_line_without_end_is_not_dropped_for_ever),
