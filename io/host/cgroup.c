@@ -145,47 +145,22 @@ void cgroup_enter_unit(enum cgroup_mode mode, const char *name)
     static const char *const hierarchies[] = {"systemd", "memory", "cpu",    "cpuacct",
                                               "pids",    "blkio",  "devices"};
     struct cgroup_path path;
-    size_t length = strlen(name);
+    size_t length = 0;
 
     if (mode != CGROUP_HYBRID && mode != CGROUP_V1)
         return;
-    for (; length > 0; length--) {
-        if ((name[length] == '/' || name[length] == '\0') &&
-            text_format(path.text, sizeof(path.text), CGROUP_ROOT "/systemd/%.*s", (int)length,
-                        name) &&
-            access(path.text, F_OK) == 0)
+    /* from above: most machines have none of them, and one that is not there has none below it */
+    while (name[length] != '\0') {
+        size_t longer = length + 1 + strcspn(name + length + 1, "/");
+        if (!text_format(path.text, sizeof(path.text), CGROUP_ROOT "/systemd/%.*s", (int)longer,
+                         name) ||
+            access(path.text, F_OK) != 0)
             break;
+        length = longer;
     }
     for (size_t i = 0; length > 0 && i < COUNT_OF(hierarchies); i++)
         (void)enter_nearest(hierarchies[i], name, length); /* else we stay where we are */
 }
-
-static int limit_write(const struct cgroup_path *directory, const char *file, uint64_t value)
-{
-    char number[24];
-    scoped_fd int fd = open(directory->text, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-    if (fd < 0)
-        return -errno;
-    (void)text_format(number, sizeof(number), "%llu", (unsigned long long)value); /* fits */
-    int code = small_file_write(fd, file, number);
-    return code == -ENOENT ? 0 : code; /* the hierarchy has no such controller */
-}
-
-static int limit_v1(enum cgroup_mode mode, enum cgroup_controller controller, const char *name,
-                    const char *file, uint64_t value)
-{
-    struct cgroup_path path, root;
-
-    if (!cgroup_controller_path(mode, controller, name, &path) ||
-        !cgroup_controller_path(mode, controller, ".", &root) ||
-        !cgroup_is_mounted(root.text, CGROUP_SUPER_MAGIC))
-        return 0;
-    int code = make_path(mode, &path);
-    return code != 0 ? code : limit_write(&path, file, value);
-}
-
-/* --- processors --- */
 
 /* A cpuset of v1 that has nothing of FILE gets what the cgroup above it has. */
 static int inherit(const char *directory, const char *file)
@@ -220,28 +195,91 @@ static int inherit_all(struct cgroup_path *path, size_t root_length)
     return code;
 }
 
-static int limit_cpus(enum cgroup_mode mode, const char *name, const char *cpus)
+/* Opens the directory of NAME in which what CONTROLLER bounds is written down, and on v1 makes it:
+ * mostly those above are there, and nothing else is asked.  -1 when the machine has no such
+ * controller. */
+static int open_limits(enum cgroup_mode mode, enum cgroup_controller controller, const char *name,
+                       int *ret_fd)
 {
     struct cgroup_path path, root;
-    int code;
+    int code = 0;
 
+    *ret_fd = -1;
     if (mode == CGROUP_V2) {
         code = cgroup_path_of(mode, name, &path, NULL);
-    } else {
-        if (!cgroup_controller_path(mode, CONTROLLER_CPUSET, name, &path) ||
-            !cgroup_controller_path(mode, CONTROLLER_CPUSET, ".", &root) ||
-            !cgroup_is_mounted(root.text, CGROUP_SUPER_MAGIC))
+    } else if (!cgroup_controller_path(mode, controller, name, &path) ||
+               !cgroup_controller_path(mode, controller, ".", &root)) {
+        return 0;
+    } else if (mkdir(path.text, 0755) != 0 && errno != EEXIST) {
+        if (!cgroup_is_mounted(root.text, CGROUP_SUPER_MAGIC))
             return 0;
         code = make_path(mode, &path);
-        if (code == 0)
-            code = inherit_all(&path, strlen(root.text) - 2);
     }
-    scoped_fd int fd = code == 0 ? open(path.text, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (code != 0 || fd < 0)
-        return code != 0 ? code : -errno;
-    code = small_file_write(fd, "cpuset.cpus", cpus);
+    if (code == 0 && mode != CGROUP_V2 && controller == CONTROLLER_CPUSET)
+        code = inherit_all(&path, strlen(root.text) - 2);
+    if (code == 0)
+        *ret_fd = open(path.text, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return code != 0 || *ret_fd >= 0 ? code : -errno;
+}
+
+static int limit_write(int directory_fd, const char *file, const char *text)
+{
+    int code = small_file_write(directory_fd, file, text);
+
     return code == -ENOENT ? 0 : code; /* the hierarchy has no such controller */
 }
+
+static void write_number(char to[24], uint64_t value)
+{
+    (void)text_format(to, 24, "%llu", (unsigned long long)value); /* fits */
+}
+
+int cgroup_limit(enum cgroup_mode mode, const char *name, const struct cgroup_limits *limits,
+                 struct err *err)
+{
+    bool bounded = limits->memory_bytes_max > 0;
+    uint64_t part = mode == CGROUP_V2 ? limits->cpu_weight : limits->cpu_shares;
+    char numbers[3][24];
+    const struct {
+        bool wanted;
+        enum cgroup_controller controller;
+        const char *file_v1, *file_v2, *text;
+    } settings[] = {
+        {bounded, CONTROLLER_MEMORY, "memory.limit_in_bytes", "memory.max", numbers[0]},
+        {bounded, CONTROLLER_MEMORY, "memory.swappiness", "memory.swap.max", "0"},
+        {limits->memory_bytes_low > 0, CONTROLLER_MEMORY, "memory.soft_limit_in_bytes",
+         "memory.low", numbers[1]},
+        {part > 0, CONTROLLER_CPU, "cpu.shares", "cpu.weight", numbers[2]},
+        {limits->cpus != NULL, CONTROLLER_CPUSET, "cpuset.cpus", "cpuset.cpus", limits->cpus},
+    };
+    struct cgroup_path path;
+    scoped_fd int fd = -1;
+    int opened = -1, code = cgroup_path_of(mode, name, &path, err);
+
+    if (code != 0 || mode == CGROUP_NONE)
+        return code;
+    write_number(numbers[0], limits->memory_bytes_max);
+    write_number(numbers[1], limits->memory_bytes_low);
+    write_number(numbers[2], part);
+    for (size_t i = 0; i < COUNT_OF(settings) && code == 0; i++) {
+        if (!settings[i].wanted)
+            continue;
+        if (opened < 0 || (mode != CGROUP_V2 && opened != (int)settings[i].controller)) {
+            if (fd >= 0)
+                (void)close(fd);
+            code = open_limits(mode, settings[i].controller, name, &fd);
+            opened = (int)settings[i].controller;
+        }
+        if (code == 0 && fd >= 0)
+            code = limit_write(fd, mode == CGROUP_V2 ? settings[i].file_v2 : settings[i].file_v1,
+                               settings[i].text);
+    }
+    if (code != 0)
+        return err_os(err, err_from_errno(-code), -code, "cannot limit the cgroup %s", name);
+    return 0;
+}
+
+/* --- processors --- */
 
 bool cgroup_has_own_cpus(enum cgroup_mode mode, const char *name)
 {
@@ -267,42 +305,6 @@ bool cgroup_has_cpus_of(const char *name, pid_t pid)
         return false;
     text[strcspn(text, "\n")] = '\0';
     return text[0] == '/' && text_equal(text + 1, name);
-}
-
-int cgroup_limit(enum cgroup_mode mode, const char *name, const struct cgroup_limits *limits,
-                 struct err *err)
-{
-    bool bounded = limits->memory_bytes_max > 0;
-    uint64_t part = mode == CGROUP_V2 ? limits->cpu_weight : limits->cpu_shares;
-    const struct {
-        bool wanted;
-        enum cgroup_controller controller;
-        const char *file_v1, *file_v2;
-        uint64_t v1, v2;
-    } settings[] = {
-        {bounded, CONTROLLER_MEMORY, "memory.limit_in_bytes", "memory.max",
-         limits->memory_bytes_max, limits->memory_bytes_max},
-        {bounded, CONTROLLER_MEMORY, "memory.swappiness", "memory.swap.max", 0, 0},
-        {limits->memory_bytes_low > 0, CONTROLLER_MEMORY, "memory.soft_limit_in_bytes",
-         "memory.low", limits->memory_bytes_low, limits->memory_bytes_low},
-        {part > 0, CONTROLLER_CPU, "cpu.shares", "cpu.weight", part, part},
-    };
-    struct cgroup_path path;
-    int code = cgroup_path_of(mode, name, &path, err);
-
-    if (code != 0 || mode == CGROUP_NONE)
-        return code;
-    for (size_t i = 0; i < COUNT_OF(settings) && code == 0; i++) {
-        if (settings[i].wanted)
-            code = mode == CGROUP_V2 ? limit_write(&path, settings[i].file_v2, settings[i].v2)
-                                     : limit_v1(mode, settings[i].controller, name,
-                                                settings[i].file_v1, settings[i].v1);
-    }
-    if (code == 0 && limits->cpus != NULL)
-        code = limit_cpus(mode, name, limits->cpus);
-    if (code != 0)
-        return err_os(err, err_from_errno(-code), -code, "cannot limit the cgroup %s", name);
-    return 0;
 }
 
 /* --- asking, killing, removing --- */
