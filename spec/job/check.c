@@ -585,6 +585,8 @@ static void check_group(struct jobspec_work *work, const json_t *job, const json
         check_reschedule(work, json_object_get(group, "ReschedulePolicy"));
     if (lasts(job))
         jobspec_check_update(work, json_object_get(group, "Update"));
+    if (is_type(job, JOB_SERVICE))
+        jobspec_check_kill_timeouts(work, group);
     jobspec_check_scaling(work, group);
     check_disconnect(work, job, json_object_get(group, "Disconnect"));
     check_blocks(work, job, group);

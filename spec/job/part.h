@@ -87,11 +87,14 @@ void jobspec_add_plugins(json_t *alloc, const struct spec_pairs *plugins);
 void jobspec_default_volumes(json_t *group);
 void jobspec_default_mounts(json_t *task);
 void jobspec_check_volumes(struct jobspec_work *work, const json_t *job, const json_t *group);
+void jobspec_check_mounts(struct jobspec_work *work, const json_t *group, const json_t *task);
 
 /* --- update blocks (rollout.c) --- */
 
 void jobspec_check_update(struct jobspec_work *work, const json_t *update);
-void jobspec_check_mounts(struct jobspec_work *work, const json_t *group, const json_t *task);
+
+/* How long tasks of GROUP, a service's, may take to end. */
+void jobspec_check_kill_timeouts(struct jobspec_work *work, const json_t *group);
 
 /* The count of a group, and its scaling block, in the same way. */
 void jobspec_default_scaling(json_t *group);

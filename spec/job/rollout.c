@@ -1,6 +1,6 @@
 /*
- * What update blocks may say.  Follows nomad v2.0.5 nomad/structs UpdateStrategy.Validate; numbers
- * below zero are refused by the schema.
+ * What update blocks may say.  Follows nomad v2.0.5 nomad/structs UpdateStrategy.Validate and
+ * Task.Validate; numbers below zero are refused by the schema.
  */
 #include "spec/job/part.h"
 
@@ -27,6 +27,21 @@ static void check_times(struct jobspec_work *work, const json_t *update)
         jobspec_complain(work, update, "HealthyDeadline",
                          "write progress_deadline = \"0\" for none",
                          "healthy_deadline must be less than progress_deadline");
+}
+
+void jobspec_check_kill_timeouts(struct jobspec_work *work, const json_t *group)
+{
+    json_int_t progress = number(json_object_get(group, "Update"), "ProgressDeadline");
+    const json_t *task;
+    size_t i;
+
+    json_array_foreach(jobspec_list(group, "Tasks"), i, task)
+    {
+        if (progress > 0 && number(task, "KillTimeout") > progress)
+            jobspec_complain(work, task, "KillTimeout",
+                             "a rollout would be late before the old task has ended",
+                             "kill_timeout must not be longer than progress_deadline of the group");
+    }
 }
 
 void jobspec_check_update(struct jobspec_work *work, const json_t *update)

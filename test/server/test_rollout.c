@@ -277,9 +277,9 @@ static void test_it_fails_when_nothing_becomes_healthy_in_time(void **state)
     begin(small, 2, 1);
     job = with(job, "MinHealthyTime", json_integer(1000 * ms));
     job = with(job, "HealthyDeadline", json_integer(2000 * ms));
-    (void)run(small, with(job, "ProgressDeadline", json_integer(3000 * ms)));
+    (void)run(small, with(job, "ProgressDeadline", json_integer(5000 * ms)));
     fail_newest(small);
-    pass(small, 2999);
+    pass(small, 4999);
     expect_deployment(small, 1, "running", 1, 0, 1);
     pass(small, 1);
     expect_deployment(small, 1, "failed", 1, 0, 1);

@@ -40,4 +40,25 @@ job "updates" {
       }
     }
   }
+  group "tough" {
+    update {
+      healthy_deadline  = "5s"
+      min_healthy_time  = "1s"
+      progress_deadline = "9s"
+    }
+    task "just" {
+      driver       = "raw_exec"
+      kill_timeout = "9s"
+      config {
+        command = "/bin/true"
+      }
+    }
+    task "longer" {
+      driver       = "raw_exec"
+      kill_timeout = "10s"
+      config {
+        command = "/bin/true"
+      }
+    }
+  }
 }
