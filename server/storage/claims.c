@@ -149,6 +149,24 @@ struct storage_claims storage_claims_of(const struct storage *storage,
     return claims;
 }
 
+static bool find_given_back(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    bool *found = ctx;
+
+    (void)id; /* any of them is enough */
+    *found |= record->state == V_RELEASING && volume_of(record)->claimed;
+    return !*found;
+}
+
+bool claims_are_given_back(const struct storage *storage, const json_t *volume)
+{
+    struct volume_define define = registry_define(volume);
+    bool found = false;
+
+    core_each_of_volume(life_core(storage->config.life), &define, find_given_back, &found);
+    return found;
+}
+
 /* --- claiming --- */
 
 /* One that is asked for or given back, while it waits for its turn and for the controller. */

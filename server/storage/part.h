@@ -192,6 +192,11 @@ struct claim_list {
 
 void claims_list(const struct storage *storage, const json_t *volume, const struct machine_id *but,
                  struct claim_list *list);
+
+/* True if a claim on VOLUME is being given back, by one who may never have heard that it had it:
+ * what its controller was asked may be so until then. */
+bool claims_are_given_back(const struct storage *storage, const json_t *volume);
+
 /* How DEFINE wants a volume. */
 struct claim_terms claims_terms(const struct volume_define *define);
 void claims_begin(struct storage *storage);

@@ -263,11 +263,13 @@ static bool is_in_use(struct operation *operation, const struct registered *volu
 {
     const struct storage_claims claims =
         storage_claims_of(operation->task.storage, &volume->public);
+    bool held = claims.readers + claims.writers > 0;
 
-    if (claims.readers + claims.writers == 0)
+    if (!held && !claims_are_given_back(operation->task.storage, volume->json))
         return false;
     (void)operation_refused(
-        operation, err_set(&operation->err, ERR_REFUSED, "volume in use: %s", operation->id));
+        operation, err_set(&operation->err, ERR_REFUSED, "volume in use: %s%s", operation->id,
+                           held ? "" : "; an alloc that has ended has yet to let go"));
     return true;
 }
 

@@ -510,6 +510,32 @@ static void test_attachment_whose_answer_was_lost_is_made_again(void **state)
     assert_int_equal(small_count(small, "j", NULL).live, 1);
 }
 
+/* Who never heard that it was attached has it detached all the same, before it is deleted. */
+static void test_volume_that_may_be_attached_is_not_deleted(void **state)
+{
+    struct small_life *small = *state;
+    struct heard heard;
+
+    create(small, &heard);
+    controller.status = 4; /* DEADLINE_EXCEEDED */
+    controller.unanswered = true;
+    (void)run(small, "j", 1, "data", "single-node-writer", false, false);
+    stop(small, "j");
+    assert_int_equal(claims_of(small, "data").writers, 0);
+    controller.status = 0;
+    controller.unanswered = false;
+    delete (small, &heard);
+    assert_int_equal(heard.code, ERR_REFUSED);
+    assert_string_equal(heard.text,
+                        "volume in use: data; an alloc that has ended has yet to let go");
+    assert_int_equal(calls_of(CSI_DELETE_VOLUME), 0);
+    pass_time(small);
+    assert_int_equal(last_call()->call, CSI_CONTROLLER_UNPUBLISH);
+    delete (small, &heard);
+    assert_int_equal(heard.code, 0);
+    assert_int_equal(calls_of(CSI_DELETE_VOLUME), 1);
+}
+
 /* While the answer about one is awaited nobody else is let in. */
 static void test_two_claims_are_not_granted_at_once(void **state)
 {
@@ -908,6 +934,7 @@ int main(void)
         CONTROLLER_TEST(test_claim_attaches_and_its_end_detaches),
         CONTROLLER_TEST(test_volume_stays_attached_for_who_still_has_it),
         CONTROLLER_TEST(test_attachment_whose_answer_was_lost_is_made_again),
+        CONTROLLER_TEST(test_volume_that_may_be_attached_is_not_deleted),
         CONTROLLER_TEST(test_two_claims_are_not_granted_at_once),
         CONTROLLER_TEST(test_volume_grows_and_the_daemon_dies_meanwhile),
         CONTROLLER_TEST(test_what_is_mounted_grows_too),
