@@ -95,7 +95,8 @@ static void report_lost(struct core *core, const struct slot *slot, enum alloc_m
 
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         const struct alloc_member *member = &alloc->assign.members[i];
-        struct member_news news = {.text = "its record in the journal was damaged"};
+        struct member_news news = {.text = "its record in the journal was damaged",
+                                   .volume = kind == MEMBER_VOLUME};
         if (member->kind != kind || !is_lost(core, &slot->id, member))
             continue;
         if (kind == MEMBER_VOLUME && !adopt_volume(core, slot->id.text, member->name))
@@ -217,7 +218,8 @@ void core_adopt(struct core *core, const char *alloc)
 static void miss_volume(struct core *core, const struct machine_id *id)
 {
     struct machine_id owner = machine_id_owner(id);
-    struct member_news news = {.text = "its record in the journal contradicted itself"};
+    struct member_news news = {.text = "its record in the journal contradicted itself",
+                               .volume = 1};
 
     if (!is_there(core, &owner))
         return;

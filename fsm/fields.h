@@ -270,7 +270,8 @@ struct task_changed {
 
 #define MEMBER_NEWS_FIELDS(X)                                                                      \
     X(NAME, name, SPEC_NAME_SIZE, "of the volume or task")                                         \
-    X(TEXT, text, DESCRIPTION_SIZE, "what is wrong with it, or empty")
+    X(TEXT, text, DESCRIPTION_SIZE, "what is wrong with it, or empty")                             \
+    X(FLAG, volume, 0, "lost: it is a volume, and no task of that name")
 struct member_news {
     MEMBER_NEWS_FIELDS(FIELD)
 };

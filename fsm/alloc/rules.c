@@ -174,8 +174,10 @@ static void absorb_member_lost(struct alloc *alloc, const struct fsm_event *even
                                const struct fsm_now *now)
 {
     const struct member_news *news = event->payload;
-    struct alloc_member *task = member_find(alloc, MEMBER_TASK, news->name);
+    /* Older versions did not say which: then a task is meant, where there is one of that name. */
+    struct alloc_member *task = news->volume ? NULL : member_find(alloc, MEMBER_TASK, news->name);
     struct alloc_member *volume = member_find(alloc, MEMBER_VOLUME, news->name);
+    char what[sizeof(news->name) + 16];
 
     if (task != NULL) {
         task->run_state = TASK_RUN_DEAD;
@@ -185,7 +187,8 @@ static void absorb_member_lost(struct alloc *alloc, const struct fsm_event *even
         refresh_status(alloc, now);
     } else if (volume != NULL) {
         volume->failed = 1;
-        fail_setup(alloc, now, "volume", news->text);
+        (void)text_format(what, sizeof(what), "volume \"%s\"", news->name); /* fits */
+        fail_setup(alloc, now, what, news->text);
     }
 }
 

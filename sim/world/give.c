@@ -51,10 +51,11 @@ static struct task_define define_of(const struct sim_alloc_state *alloc,
     return define;
 }
 
-static bool has_member(const struct alloc_assign *assign, const char *name)
+static bool has_member(const struct alloc_assign *assign, enum alloc_member_kind kind,
+                       const char *name)
 {
     for (uint32_t i = 0; i < assign->members_count; i++) {
-        if (text_equal(assign->members[i].name, name))
+        if (assign->members[i].kind == kind && text_equal(assign->members[i].name, name))
             return true;
     }
     return false;
@@ -66,7 +67,7 @@ static void add_tasks(const struct sim_alloc_state *alloc, struct alloc_assign *
     for (int t = 0; t < alloc->tasks_count; t++) {
         const struct sim_task *plan = alloc->tasks[t].plan;
         const char *name = machine_id_name(&alloc->tasks[t].id);
-        if (has_member(assign, name) || assign->members_count == ALLOC_MEMBERS_MAX)
+        if (has_member(assign, MEMBER_TASK, name) || assign->members_count == ALLOC_MEMBERS_MAX)
             continue;
         struct alloc_member *member = &assign->members[assign->members_count++];
         *member = (struct alloc_member){
@@ -93,7 +94,7 @@ static void add_claims(const struct sim *sim, const struct sim_alloc_state *allo
 {
     for (int c = 0; c < alloc->claims_count; c++) {
         const char *name = machine_id_name(&alloc->claims[c].id);
-        if (has_member(assign, name) || !is_specified(sim, &alloc->claims[c]) ||
+        if (has_member(assign, MEMBER_VOLUME, name) || !is_specified(sim, &alloc->claims[c]) ||
             assign->members_count == ALLOC_MEMBERS_MAX)
             continue;
         struct alloc_member *member = &assign->members[assign->members_count++];
