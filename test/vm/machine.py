@@ -129,7 +129,7 @@ def qemu(accel, append, *more):
             '-kernel', os.path.join(PLACE, 'vmlinuz'), '-initrd', os.path.join(PLACE, 'initrd.img'),
             # A kernel that panics ends its machine; and on a busy host its look at the timer may fail.
             '-append', 'console=ttyS0 root=/dev/vda rw quiet panic=-1 no_timer_check ' + append,
-            '-drive', 'file=%s,if=virtio,format=raw,snapshot=on' % image, *more]
+            '-drive', 'file=%s,if=virtio,format=raw,snapshot=on,cache=unsafe' % image, *more]
 
 
 def accelerator():

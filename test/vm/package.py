@@ -6,6 +6,7 @@ usage: test/vm/package.py DIRECTORY    with cairn_1.deb, cairn_2.deb, and cairn_
                                        cannot restore the node
 """
 import contextlib
+import functools
 import glob
 import grp
 import http.client
@@ -21,7 +22,10 @@ import time
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'live'))
-from lib import sleeper, service, tap, wait_for  # noqa: E402
+import lib  # noqa: E402
+from lib import sleeper, service, tap  # noqa: E402
+
+wait_for = functools.partial(lib.wait_for, pause_s=0.1)  # what is waited for wants the processors, too
 
 PACKAGES = sys.argv[1]
 SOCKET = '/run/cairn/api.sock'
@@ -252,7 +256,7 @@ def upgraded(number):
         if answers():
             longest = max(longest, time.monotonic() - last)
             last = time.monotonic()
-        with contextlib.suppress(subprocess.TimeoutExpired):  # it wants the processors, too
+        with contextlib.suppress(subprocess.TimeoutExpired):
             asking.wait(0.1)
     assert asking.returncode == 0, asking.stdout.read()
     wait_for('the API', answers)
