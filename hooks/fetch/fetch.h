@@ -45,8 +45,10 @@ struct told {
 struct fetch {
     uid_t uid; /* whose the files will be */
     gid_t gid;
-    uint64_t timeout_ms;                      /* for one download */
-    uint64_t bytes_max;                       /* of one download */
+    uid_t fetcher;       /* whose who downloads is */
+    bool is_alone;       /* this process is, and nobody else's is that user's */
+    uint64_t timeout_ms; /* for one download */
+    uint64_t bytes_max;  /* of one download */
     uint64_t unpacked_bytes_max, entries_max; /* of one archive */
     int data;                                 /* what was downloaded */
     struct told *told;                        /* seen by all processes */

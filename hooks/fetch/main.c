@@ -2,12 +2,13 @@
  * cairn-fetch: gets the artifacts of one task, and ends.
  *
  * Bytes of strangers are read here and nowhere in the daemon.  For each artifact there are two
- * processes, one after the other.  The first talks to the network, or runs git, as a user that no
- * task is, not even one that runs as nobody, and can write to one file that has no name.  The
- * second reads that file, checks it, and writes the task's files: as the user of the task, without
- * any capability, and with the task's directory, or the one that its alloc shares, for its root and
- * no network, so that whatever an archive makes of it can do there only what the task may. This one
- * stays between them, looks at no such byte, and is stopped by the daemon with both.
+ * processes, one after the other.  The first talks to the network, or runs git, as a user that
+ * neither a task is, not even one that runs as nobody, nor who fetches for another, and can write
+ * to one file that has no name.  The second reads that file, checks it, and writes the task's
+ * files: as the user of the task, without any capability, and with the task's directory, or the one
+ * that its alloc shares, for its root and no network, so that whatever an archive makes of it can
+ * do there only what the task may.  This one stays between them, looks at no such byte, and is
+ * stopped by the daemon with both.
  *
  * usage: cairn-fetch UID GID, with the descriptors of fetch.h.  Exit 0: all are there; else the
  * last line of the report says which is not, and why.  Who is not root does the same without the
@@ -36,8 +37,8 @@
 #include <sys/wait.h>
 
 enum {
-    FETCH_USER = 1718903656, /* "ftch": none that an administrator makes is so large */
-    NOBODY = 65534,          /* where no such user can be: in some containers */
+    FETCHERS = 1900000000, /* and the number of a process: a range that systemd gives to nobody */
+    NOBODY = 65534,        /* where no such user can be: in some containers */
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
     GRACE_MS = 60000, /* for what comes beside the download */
@@ -90,10 +91,16 @@ static bool be(uid_t uid, gid_t gid)
            setresuid(uid, uid, uid) == 0;
 }
 
+static bool be_alone(struct fetch *fetch)
+{
+    fetch->is_alone = be(fetch->fetcher, fetch->fetcher);
+    return fetch->is_alone;
+}
+
 /* Becomes who may do little; what fails here must not go on. */
 static int become(const struct step *step, struct err *err)
 {
-    const struct fetch *fetch = step->fetch;
+    struct fetch *fetch = step->fetch;
     const struct rlimit none = {0, 0};
 
     (void)umask(022);
@@ -102,7 +109,7 @@ static int become(const struct step *step, struct err *err)
     if (geteuid() == 0 &&
         ((step->is_unpacking &&
           (fchdir(place_of(step)) != 0 || chroot(".") != 0 || !be(fetch->uid, fetch->gid))) ||
-         (!step->is_unpacking && !be(FETCH_USER, FETCH_USER) && !be(NOBODY, NOBODY)) ||
+         (!step->is_unpacking && !be_alone(fetch) && !be(NOBODY, NOBODY)) ||
          drop_capabilities() != 0))
         return err_os(err, ERR_IO, errno, "cannot lay down privileges");
     end_with_parent(step);    /* a change of the user ends what was said of it before */
@@ -313,13 +320,13 @@ static int open_data(int *ret_fd, struct err *err)
     return 0;
 }
 
-static int make_staging(struct err *err)
+static int make_staging(const struct fetch *fetch, struct err *err)
 {
     if (tree_remove(FETCH_PLACE, staging, err) != 0)
         return err_wrap(err, "the directory for git");
     if (mkdirat(FETCH_PLACE, staging, 0700) != 0 ||
         (geteuid() == 0 &&
-         fchownat(FETCH_PLACE, staging, FETCH_USER, FETCH_USER, AT_SYMLINK_NOFOLLOW) != 0 &&
+         fchownat(FETCH_PLACE, staging, fetch->fetcher, fetch->fetcher, AT_SYMLINK_NOFOLLOW) != 0 &&
          fchownat(FETCH_PLACE, staging, NOBODY, NOBODY, AT_SYMLINK_NOFOLLOW) != 0))
         return err_os(err, err_from_errno(errno), errno, "cannot make the directory for git");
     return 0;
@@ -343,7 +350,7 @@ static int fetch_one(struct fetch *fetch, const json_t *artifact, struct err *er
     fetch->data = data;
     memset(fetch->told, 0, sizeof(*fetch->told));
     if (code == 0 && stages)
-        code = make_staging(err);
+        code = make_staging(fetch, err);
     if (code == 0)
         code = perform(&getting, err);
     if (stages)
@@ -408,7 +415,7 @@ static int fetch_all(struct fetch *fetch, const json_t *order)
 int main(int argc, char **argv)
 {
     struct pollfd daemon = {.fd = FETCH_REPORT};
-    struct fetch fetch = {0};
+    struct fetch fetch = {.fetcher = FETCHERS + (uid_t)getpid()};
     uint64_t uid, gid;
 
     check(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);

@@ -291,7 +291,8 @@ def nothing_is_reached_around_the_api():
 
 
 def who_fetches_is_out_of_reach():
-    """A download of alice's, and git, are no processes of bob's, not even where his task is nobody."""
+    """A download of alice's, and git, are no processes of bob's, not even where his task is nobody, nor of
+    who downloads for him."""
     node = TwoUsers()
     stuck = socket.create_server(('127.0.0.1', 0))
     url = 'http://127.0.0.1:%d/a' % stuck.getsockname()[1]
@@ -314,6 +315,7 @@ def who_fetches_is_out_of_reach():
                               capture_output=True, text=True)
         assert done.stdout.splitlines() == ['end'], (uid, done.stdout, done.stderr)
     assert set(pids) <= set(fetchers())
+    assert len({node.uid(pid) for pid in pids}) == 2, 'one download is a process of the other'
     for peer in peers + [stuck]:
         peer.close()
     node.finish()
