@@ -13,24 +13,46 @@
 
 enum { WARNINGS_MAX = 20, WARNING_SIZE = 640 };
 
+/* A block within others; the job itself is none. */
+struct place {
+    const struct place *outer; /* NULL: it is the job's */
+    const char *block, *name;  /* NULL: it has no name */
+};
+
 struct warnings {
-    char where[256];   /* `group "a", task "b": ` */
-    const json_t *job; /* whose blocks its groups inherit */
-    size_t count;      /* found; more than WARNINGS_MAX are only counted */
+    const struct place *place; /* NULL: the job */
+    const json_t *job;         /* whose blocks its groups inherit */
+    size_t count;              /* found; more than WARNINGS_MAX are only counted */
     char text[WARNINGS_MAX * WARNING_SIZE];
 };
+
+/* `group "a", task "b"`; what is too long is cut. */
+static void say_place(const struct place *place, char *to, size_t size)
+{
+    char name[96] = "";
+
+    if (place == NULL)
+        return;
+    say_place(place->outer, to, size);
+    if (place->name != NULL)
+        (void)text_format(name, sizeof(name), " \"%.90s\"", place->name);
+    (void)text_append(to, size, place->outer == NULL ? "" : ", ");
+    (void)text_append(to, size, place->block);
+    (void)text_append(to, size, name);
+}
 
 static void warn(struct warnings *warnings, const struct jobspec_field *field, const char *parts,
                  const char *format)
 {
     const char *name = field->hcl != NULL ? field->hcl : field->json;
-    char said[WARNING_SIZE / 2], line[WARNING_SIZE];
+    char where[256] = "", said[WARNING_SIZE / 2], line[WARNING_SIZE];
 
     if (warnings->count++ >= WARNINGS_MAX)
         return;
+    say_place(warnings->place, where, sizeof(where));
     (void)text_format(said, sizeof(said), "%s%s", name, parts); /* cut if long */
-    (void)text_format(line, sizeof(line), "%s* %s%s %s: %s", warnings->count > 1 ? "\n" : "",
-                      warnings->where, said, format, field->advice);
+    (void)text_format(line, sizeof(line), "%s* %s%s%s %s: %s", warnings->count > 1 ? "\n" : "",
+                      where, where[0] == '\0' ? "" : ": ", said, format, field->advice);
     check(text_append(warnings->text, sizeof(warnings->text), line));
 }
 
@@ -56,7 +78,7 @@ static void say_parts(const json_t *job, const struct jobspec_field *field, cons
                       const json_t *inherited, char *to, size_t size)
 {
     const char *type = json_string_value(json_object_get(job, "Type"));
-    json_t *defaults = jobspec_default_block(field->block);
+    json_t *defaults = NULL; /* made when it is asked for */
 
     (void)text_copy(to, size, "");
     for (size_t i = 0; i < field->block->count; i++) {
@@ -65,8 +87,11 @@ static void say_parts(const json_t *job, const struct jobspec_field *field, cons
 
         if (said == NULL ||
             (is_rolled(type, part) && (part->fate != FATE_KEPT || is_so(part, said))) ||
-            json_equal(said, json_object_get(defaults, part->json)) ||
             json_equal(said, json_object_get(inherited, part->json)))
+            continue;
+        if (defaults == NULL)
+            defaults = jobspec_default_block(field->block);
+        if (json_equal(said, json_object_get(defaults, part->json)))
             continue;
         (void)text_append(to, size, to[0] == '\0' ? " (" : ", ");
         (void)text_append(to, size, part->hcl); /* all of them fit */
@@ -124,21 +149,16 @@ static void look(struct warnings *warnings, const struct jobspec_schema *schema,
 static void look_into(struct warnings *warnings, const struct jobspec_schema *schema,
                       const json_t *value)
 {
-    char saved[sizeof(warnings->where)], part[120];
-    const char *name =
-        schema->label == NULL ? NULL : json_string_value(json_object_get(value, schema->label));
+    const struct place place = {
+        .outer = warnings->place,
+        .block = schema->name,
+        .name =
+            schema->label == NULL ? NULL : json_string_value(json_object_get(value, schema->label)),
+    };
 
-    (void)text_copy(saved, sizeof(saved), warnings->where);
-    size_t length = strlen(saved);
-    if (name == NULL)
-        (void)text_format(part, sizeof(part), "%s%s: ", length > 2 ? ", " : "", schema->name);
-    else
-        (void)text_format(part, sizeof(part), "%s%s \"%.90s\": ", length > 2 ? ", " : "",
-                          schema->name, name);
-    warnings->where[length > 2 ? length - 2 : 0] = '\0'; /* without its colon */
-    (void)text_append(warnings->where, sizeof(warnings->where), part);
+    warnings->place = &place;
     look(warnings, schema, value);
-    (void)text_copy(warnings->where, sizeof(warnings->where), saved);
+    warnings->place = place.outer;
 }
 
 /* The recursion follows the tables. */
@@ -175,11 +195,14 @@ static void look(struct warnings *warnings, const struct jobspec_schema *schema,
 
 char *jobspec_warnings(const json_t *job)
 {
-    struct warnings *warnings = calloc(1, sizeof(*warnings));
+    struct warnings *warnings = malloc(sizeof(*warnings));
     char *text, head[64] = "", rest[64] = "";
 
     check(warnings != NULL);
+    warnings->place = NULL;
     warnings->job = job;
+    warnings->count = 0;
+    warnings->text[0] = '\0';
     look(warnings, &jobspec_job, job);
     if (warnings->count > 0)
         (void)text_format(head, sizeof(head), "%zu warning(s):\n\n", warnings->count);
