@@ -19,6 +19,9 @@ The map of task events below it has a row for each type of fsm/task.h, in that o
 stories, tests, what is open.  Each of its stories expects that the type is noted at least once.
 Those of Nomad's types that are not there have a row behind them that says why, as above.
 
+The map of distrust between the two has rows of what happens, what comes of it, stories, tests, what is
+open: its stories and tests exist, and each row has a test or a reason.
+
 Before it looks at the tree it proves on a small one of its own that each kind of staleness is seen.
 """
 import ast
@@ -190,6 +193,26 @@ def check_events(root, bad):
             bad.append('%s: has neither a story nor a reason' % name)
 
 
+def check_distrust(root, told, bad):
+    section = read(root, MAP).partition('## The map of distrust')[2].partition('\n## ')[0]
+    table = [[cell.strip() for cell in line.split('|')[1:-1]] for line in section.split('\n')
+             if line.startswith('|')][2:]
+    if not table:
+        bad.append('%s: there is no map of distrust' % MAP)
+    for cells in table:
+        if len(cells) != CELLS or not cells[0] or not cells[1]:
+            bad.append('%s: not %d cells, or it does not say what comes of it' % (cells[0], CELLS))
+            continue
+        name, _, names, tests, reason = cells
+        bad.extend('%s: there is no story "%s"' % (name, story)
+                   for story in quoted(names) if story not in told)
+        check_tests(root, name, tests, bad)
+        if reason:
+            check_reason(root, name, reason, bad)
+        elif not quoted(tests):
+            bad.append('%s: has neither a test nor a reason' % name)
+
+
 def check_silent(root, types, table, bad):
     """Types of Nomad that nothing emits: each with who would, and a reason."""
     for name, cells in table:
@@ -235,6 +258,7 @@ def check(root):
     check_docstrings(root, {entry: quoted(cells[2]) for entry, cells in table if len(cells) > 2},
                      bad)
     check_events(root, bad)
+    check_distrust(root, told, bad)
     return bad
 
 
@@ -262,6 +286,9 @@ SOUND = {
                     '| R-03 | c |  |  | Waits for wings (`agent/b.c: no wings`): it cannot fly. |']
                    + ['| %s | d |  |  | Cannot occur: nothing does it. |' % entry
                       for entry in ENTRIES[3:]] +
+                     ['## The map of distrust', '| what | comes | stories | tests | open |',
+                      '|---|---|---|---|---|', '| it lies | nothing | `two` | '
+                      '`test/io/test_a.c: test_a` | |'] +
                      ['## The map of task events', '| `Started` | it runs | `one` | '
                       '`test/io/test_a.c: test_a` | |',
                       '| `Flown` | it flies | | | Waits for wings (`agent/b.c: no wings`). |',
@@ -319,6 +346,12 @@ SPOILS = [
      'Started: has neither'),
     ('what nothing says is said', TYPES, ' X(FLOWN', ' X(DIVED, "Dived") X(FLOWN',
      'Dived: is a type'),
+    ('what is distrusted has no story', MAP, '| nothing | `two` |', '| nothing | `six` |',
+     'it lies: there is no story "six"'),
+    ('what is distrusted has no test', MAP, '| nothing | `two` | `test/io/test_a.c: test_a`',
+     '| nothing | `two` | ', 'it lies: has neither'),
+    ('what is distrusted comes to nothing', MAP, '| it lies | nothing |', '| it lies | |',
+     'it lies: not 5 cells'),
     ('nobody would say it', MAP, '| a fin |', '| |', 'Dived: does not say who'),
     ('what nothing says has no reason', MAP, 'Waits for water', 'Later', 'Dived: a reason begins'),
     ('a live test proves more', 'test/live/t100-a.py', 'R-01:', 'R-01, R-02:', 'R-02: "it lives"'),

@@ -144,7 +144,7 @@ def volume_is_made_shown_changed_and_deleted():
     assert os.path.isdir(storage.path('disk'))
     assert re.search(r'^disk +disk +default +test +true', node.cli('volume', 'status').stdout, re.M)
     shown = node.cli('volume', 'status', 'di').stdout
-    assert re.search(r'^Topologies\nTopology  Segments\n01        zone=a\n02        zone=b$', shown,
+    assert re.search(r'^Topologies\nTopology  Segments\n00        zone=a\n01        zone=b$', shown,
                      re.M), shown
     assert re.search(r'Capacity += 1.* MiB', shown), shown
     assert re.search(r'single-node-writer +file-system', shown), shown
