@@ -28,9 +28,9 @@ static void print_mount_options(struct cli_table *table, const json_t *volume)
     const json_t *options = json_object_get(volume, "MountOptions");
     const char *type = cli_value(options, "FSType");
     bool flags = json_array_size(json_object_get(options, "MountFlags")) > 0;
-    const char *text = type[0] == '\0' ? "" : cli_format("fs_type: %s", type);
+    const char *text = type[0] == '\0' ? "" : cli_format("fs_type: %s ", type);
 
-    cli_row(table, "Mount Options", flags ? cli_format("%s flags: [REDACTED]", text) : text);
+    cli_row(table, "Mount Options", flags ? cli_format("%sflags: [REDACTED]", text) : text);
 }
 
 /* From where it can be reached, as its plugin says. */
