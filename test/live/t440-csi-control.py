@@ -475,7 +475,10 @@ def refusals_are_told_and_change_nothing():
     storage.next('CreateVolume', 'say 11 too large a volume')
     told = storage.create('disk', check=False)
     assert 'OUT_OF_RANGE: too large a volume' in told, told
-    assert storage.state('disk') is None
+    assert storage.state('disk') is None and 'asked again' not in told
+    storage.next('CreateVolume', 'say 13 no idea')
+    told = storage.create('disk', check=False)
+    assert 'INTERNAL: no idea' in told and 'hint: what came of it is not known' in told, told
     storage.create('disk')
     storage.next('DeleteVolume', 'say 9 it has snapshots')
     told = node.cli('volume', 'delete', 'disk', check=False).stdout

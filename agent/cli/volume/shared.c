@@ -54,6 +54,30 @@ int volume_find(struct cli *cli, const char *prefix, json_t **ret_volume)
     return status;
 }
 
+void volume_say_doubt(struct cli *cli, const char *id)
+{
+    char path[CLI_URL_SIZE];
+    json_t *list, *entry, *volume;
+    size_t at;
+
+    if (cli_get(cli, cli_path(cli, path, "/v1/volumes?type=csi&prefix=%s", id), &list, NULL) != 0)
+        return;
+    json_array_foreach(list, at, entry)
+    {
+        if (!text_equal(cli_value(entry, "ID"), id) ||
+            cli_get(cli, cli_path(cli, path, "/v1/volume/csi/%s", id), &volume, NULL) != 0)
+            continue;
+        if (!text_equal(cli_value(volume, "CairnState"), "ready"))
+            (void)fprintf(stderr,
+                          "        hint: what came of it is not known, and the plugin is asked "
+                          "again: `cairn volume status %s` shows it, and `cairn volume deregister "
+                          "%s` gives it up\n",
+                          id, id);
+        json_decref(volume);
+    }
+    json_decref(list);
+}
+
 void volume_print_use(const struct cli *cli, const json_t *volume)
 {
     struct cli_table table = {0};

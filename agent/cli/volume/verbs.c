@@ -357,6 +357,10 @@ static int send_volume(struct cli *cli, bool creates)
                          creates ? cli_path(cli, path, "/v1/volume/csi/%s/create", id)
                                  : cli_path(cli, path, "/v1/volume/csi/%s", id),
                          body, &answer);
+    if (status == CLI_FAILED && id[0] != '\0') {
+        cli->namespace = cli_value(volume, "Namespace");
+        volume_say_doubt(cli, id);
+    }
     json_decref(body);
     json_decref(volume);
     if (status != 0)
@@ -433,6 +437,8 @@ static int act(struct cli *cli, const char *format, const char *more, char ret_i
         return status;
     (void)text_copy(ret_id, CLI_URL_SIZE, cli_value(entry, "ID")); /* ids are shorter */
     status = volume_act(cli, entry, format, more);
+    if (status == CLI_FAILED)
+        volume_say_doubt(cli, ret_id);
     json_decref(entry);
     return status;
 }

@@ -38,6 +38,9 @@ int volume_add_secrets(struct cli *cli);
 int volume_find(struct cli *cli, const char *prefix, json_t **ret_volume);
 void volume_print_list(json_t *volumes);
 
+/* After a refusal that is said: that the plugin is asked again for the volume ID, if it is. */
+void volume_say_doubt(struct cli *cli, const char *id);
+
 /* --- those of the host (host.c) --- */
 
 /* The one whose name or id begins with PREFIX, as a list has it: a new reference; CLI_OK and NULL:
