@@ -296,6 +296,13 @@ struct alloc_stub *specs_stub(struct specs *specs, const char *alloc)
     return &known->stub;
 }
 
+const struct alloc_stub *specs_known_stub(const struct specs *specs, const char *alloc)
+{
+    const struct known *known = find(specs, alloc);
+
+    return known == NULL ? NULL : &known->stub;
+}
+
 bool specs_hold_any(const struct specs *specs)
 {
     return specs->decoded != NULL;

@@ -38,6 +38,9 @@ struct alloc_stub {
  * Borrowed until the alloc is gone. */
 struct alloc_stub *specs_stub(struct specs *specs, const char *alloc);
 
+/* The same, NULL if something would have to be decoded. */
+const struct alloc_stub *specs_known_stub(const struct specs *specs, const char *alloc);
+
 /* SPEC (moved) is what an alloc runs by that is about to be born. */
 void specs_placed(struct specs *specs, struct alloc_spec *spec);
 

@@ -50,27 +50,41 @@ static size_t label_node(const struct api *api, struct label labels[NODE_LABELS_
 }
 
 struct counts {
-    struct specs *specs;
+    struct parts *parts;
     struct room used; /* by allocs that are not told to end */
     uint64_t memory_most_mb;
     uint32_t blocked, migrating, pending, running, terminal;
     uint32_t tasks[TASK_RUN_DEAD + 1];
 };
 
+/* After a restart its job says it, too, without decoding what each alloc runs by. */
+static void count_room(struct counts *counts, const char *id, const struct alloc *alloc)
+{
+    const struct alloc_stub *stub = specs_known_stub(counts->parts->specs, id);
+    struct room given;
+    uint64_t memory_most_mb;
+
+    if (alloc->ended_unix_ns != 0 || alloc->stop_wanted)
+        return;
+    if (stub != NULL || !alone_given(counts->parts->alone, alloc, &given, &memory_most_mb)) {
+        stub = specs_stub(counts->parts->specs, id);
+        if (stub == NULL)
+            return; /* its spec is lost */
+        given = stub->ask;
+        memory_most_mb = stub->memory_most_mb;
+    }
+    counts->used.cpu_mhz += given.cpu_mhz;
+    counts->used.memory_mb += given.memory_mb;
+    counts->used.disk_mb += given.disk_mb;
+    counts->memory_most_mb += memory_most_mb;
+}
+
 static bool count_alloc(void *ctx, const struct machine_id *id, const struct machine *record)
 {
     const struct alloc *alloc = alloc_of(record);
     struct counts *counts = ctx;
-    const struct alloc_stub *stub = NULL;
 
-    if (alloc->ended_unix_ns == 0 && !alloc->stop_wanted)
-        stub = specs_stub(counts->specs, id->text);
-    if (stub != NULL) {
-        counts->used.cpu_mhz += stub->ask.cpu_mhz;
-        counts->used.memory_mb += stub->ask.memory_mb;
-        counts->used.disk_mb += stub->ask.disk_mb;
-        counts->memory_most_mb += stub->memory_most_mb;
-    }
+    count_room(counts, id->text, alloc);
     counts->blocked += record->state == A_WAITING;
     counts->migrating += record->state == A_PREPARING && alloc->hook == ALLOC_HOOK_MIGRATE_DISK;
     switch ((enum client_status)alloc->client_status) {
@@ -143,7 +157,7 @@ static void put_gauges(struct sheet *sheet, const struct label *labels, size_t l
 static void put_allocs(struct sheet *sheet, const struct api *api, const struct label *labels,
                        size_t labels_count)
 {
-    struct counts counts = {.specs = api->parts->specs};
+    struct counts counts = {.parts = api->parts};
     const struct room *room = &api->parts->node.room, *used = &counts.used;
 
     core_each(api->parts->core, MACHINE_ALLOC, count_alloc, &counts);

@@ -126,7 +126,9 @@ void alone_want_disk(struct alone *alone, uint64_t disk_mb)
 
 /* --- what is asked for --- */
 
-struct room alone_ask(const struct alone *alone, const json_t *group)
+/* Of the tasks of GROUP: what they are given, and the same with as much memory as they may take. */
+static void sum_tasks(const struct alone *alone, const json_t *group, struct room_sum *given,
+                      struct room_sum *most)
 {
     static const char *const hooks[] = {
         [LIFECYCLE_MAIN] = "",
@@ -134,7 +136,6 @@ struct room alone_ask(const struct alone *alone, const json_t *group)
         [LIFECYCLE_POSTSTART] = "poststart",
         [LIFECYCLE_POSTSTOP] = "poststop",
     };
-    struct room_sum sum = {0};
     const json_t *task;
     size_t t;
 
@@ -143,6 +144,9 @@ struct room alone_ask(const struct alone *alone, const json_t *group)
         const json_t *resources = json_object_get(task, "Resources");
         const json_t *lifecycle = json_object_get(task, "Lifecycle");
         const char *hook = json_string_value(json_object_get(lifecycle, "Hook"));
+        bool sidecar = json_is_true(json_object_get(lifecycle, "Sidecar"));
+        json_int_t memory_max_mb = json_integer_value(
+            json_object_get(resources, "MemoryMaxMB")); /* or no limit: below 0 */
         struct room room = {
             .cpu_mhz = job_number(resources, "CPU") +
                        job_number(resources, "Cores") * alone->config.node.core_mhz,
@@ -151,11 +155,25 @@ struct room alone_ask(const struct alone *alone, const json_t *group)
         unsigned kind = LIFECYCLE_MAIN;
         for (unsigned i = 0; i < COUNT_OF(hooks) && hook != NULL; i++)
             kind = text_equal(hooks[i], hook) ? i : kind;
-        policy_ask_task(&sum, (enum spec_lifecycle)kind,
-                        json_is_true(json_object_get(lifecycle, "Sidecar")), &room);
+        policy_ask_task(given, (enum spec_lifecycle)kind, sidecar, &room);
+        if (memory_max_mb > 0)
+            room.memory_mb = (uint64_t)memory_max_mb;
+        policy_ask_task(most, (enum spec_lifecycle)kind, sidecar, &room);
     }
-    struct room ask =
-        policy_ask(&sum, job_number(json_object_get(group, "EphemeralDisk"), "SizeMB"));
+}
+
+static uint64_t disk_of(const json_t *group)
+{
+    return job_number(json_object_get(group, "EphemeralDisk"), "SizeMB");
+}
+
+struct room alone_ask(const struct alone *alone, const json_t *group)
+{
+    struct room_sum given = {0}, most = {0};
+
+    sum_tasks(alone, group, &given, &most);
+    struct room ask = policy_ask(&given, disk_of(group));
+
     ask.cores = jobspec_cores(group); /* each task has its own, whenever it runs */
     return ask;
 }
@@ -191,6 +209,22 @@ static struct room ask_of(const struct alone *alone, const struct alloc *alloc)
     const json_t *group = job == NULL ? NULL : job_group(job, alloc->assign.group, &number);
 
     return group == NULL ? (struct room){0} : alone_ask(alone, group);
+}
+
+bool alone_given(const struct alone *alone, const struct alloc *alloc, struct room *ret_given,
+                 uint64_t *ret_memory_most_mb)
+{
+    const struct job *job = job_find(alone, alloc->assign.namespace, alloc->assign.job_id);
+    size_t number;
+    const json_t *group = job == NULL ? NULL : job_group(job, alloc->assign.group, &number);
+    struct room_sum given = {0}, most = {0};
+
+    if (group == NULL)
+        return false;
+    sum_tasks(alone, group, &given, &most);
+    *ret_given = policy_ask(&given, disk_of(group));
+    *ret_memory_most_mb = policy_ask(&most, 0).memory_mb;
+    return true;
 }
 
 /* --- counting --- */
