@@ -42,7 +42,7 @@ struct http_request {
     uint32_t redirects_max;
     const struct http_trust *trust;
     bool http2, secret;
-    bool strange;               /* its peer does not begin as one of HTTP/2 */
+    bool strange;               /* what its peer sends is no frame of HTTP/2 */
     char said[CURL_ERROR_SIZE]; /* by the library, of a failure of HTTP/2 */
     bool (*on_data)(void *ctx, const char *bytes, size_t length);
     void (*cb)(void *ctx, const struct http_reply *reply);
@@ -192,15 +192,16 @@ struct wanted_socket {
     struct http_request *only; /* whose it is for its whole life, or NULL: see http_call.http2 */
 };
 
-/* A peer of HTTP/2 begins with its SETTINGS (RFC 9113, 3.4).  The library says the same of one that
- * does not and closes, and of one that dies. */
+/* A peer of HTTP/2 sends frames, none of them longer than it was allowed to (RFC 9113, 4.2).  The
+ * library says the same of one that does not and closes, and of one that dies.  It may have read
+ * the first ones before we are told that there is something: any frame will do. */
 static void look_at_begin(struct http_request *request, int fd)
 {
-    enum { TYPE_AT = 3, TYPE_SETTINGS = 4 };
-    unsigned char begin[TYPE_AT + 1];
+    enum { LENGTH_SIZE = 3, FRAME_MAX = 1 << 14 };
+    unsigned char begin[LENGTH_SIZE];
 
     if (recv(fd, begin, sizeof(begin), MSG_PEEK | MSG_DONTWAIT) == sizeof(begin))
-        request->strange = begin[TYPE_AT] != TYPE_SETTINGS;
+        request->strange = (begin[0] << 16 | begin[1] << 8 | begin[2]) > FRAME_MAX;
 }
 
 static void on_socket_ready(struct io_watch *watch, int events)
