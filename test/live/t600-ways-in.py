@@ -429,8 +429,7 @@ def what_is_used_is_shown():
 # All that nomad v2.0.5 sets in client/: `grep -rho 'SetGauge[^,]*\[\]string{[^}]*}' client`, and the
 # kinds of memory that its drivers measure in cgroups of version 2.  With a reason: not here.
 NOMADS_GAUGES = {
-    'allocated': {'cpu': '', 'disk': '', 'memory': '',
-                  'max_memory': 'what tasks may take beyond what is reserved is given to nobody',
+    'allocated': {'cpu': '', 'disk': '', 'memory': '', 'max_memory': '',
                   'network': 'bandwidth is not given out since Nomad 0.12'},
     'unallocated': {'cpu': '', 'disk': '', 'memory': '',
                     'network': 'bandwidth is not given out since Nomad 0.12'},
