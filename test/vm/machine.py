@@ -38,7 +38,7 @@ import time
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PLACE = os.path.join(TREE, 'build', 'vm')
 BUILD = os.environ.get('CAIRN_BUILD', os.path.join(TREE, 'build', 'debug'))
-PROBE_S, BOOT_S, TEST_S = 20, 300, 900  # emulation is slow, and so are busy hosts
+PROBE_S, BOOT_S, TEST_S = 20, 300, 1500  # emulation is slow, and so are busy hosts
 ROOT_MB = 8192  # of which a tenth is written: jobs ask for more disk than they use
 CONSOLES_KEPT = 8
 
