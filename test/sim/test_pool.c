@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ITEMS = 200 };
+enum { ITEMS = 200, PATIENCE_S = 60, SHORT_S = 1 };
 
 static bool count_seed(void *ctx, struct sim *sim, uint64_t item, struct sim_tally *tally,
                        struct sim_failure *ret_failure)
@@ -67,13 +67,19 @@ static bool hang_at_seven(void *ctx, struct sim *sim, uint64_t item, struct sim_
     return true;
 }
 
-static bool run(sim_work *work, unsigned cores, struct sim_tally *ret_tally,
-                struct sim_failure *ret_failure)
+static bool run_within(unsigned stall_s, sim_work *work, unsigned cores,
+                       struct sim_tally *ret_tally, struct sim_failure *ret_failure)
 {
-    struct sim_pool pool = {"items", ITEMS, cores, 1, work, NULL};
+    struct sim_pool pool = {"items", ITEMS, cores, stall_s, work, NULL};
 
     *ret_tally = (struct sim_tally){0};
     return sim_pool_run(&pool, ret_tally, ret_failure);
+}
+
+static bool run(sim_work *work, unsigned cores, struct sim_tally *ret_tally,
+                struct sim_failure *ret_failure)
+{
+    return run_within(PATIENCE_S, work, cores, ret_tally, ret_failure);
 }
 
 static void test_pool_counts_the_same_on_any_number_of_cores(void **state)
@@ -124,7 +130,7 @@ static void test_pool_process_that_hangs_is_ended_and_fails_its_item(void **stat
     struct sim_failure failure;
 
     (void)state;
-    assert_false(run(hang_at_seven, 2, &tally, &failure));
+    assert_false(run_within(SHORT_S, hang_at_seven, 2, &tally, &failure));
     assert_int_equal(failure.item, 7);
     assert_int_equal(failure.result.outcome, SIM_LIVENESS);
 }
