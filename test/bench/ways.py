@@ -55,22 +55,31 @@ def idle_percent(node, alloc):
     return used / IDLE_S * 100
 
 
+# Asks for sys.argv[2] again and again over one connection, and prints how many answers came whole.
+READER = """
+import socket, sys, time
+connection = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
+ask = b'GET %s HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\n\\r\\n' % sys.argv[2].encode()
+end, count = time.monotonic() + float(sys.argv[3]), 0
+while time.monotonic() < end:
+    connection.sendall(ask)
+    head, found, body = b'', b'', b''
+    while not found:
+        head, found, body = (head + connection.recv(65536)).partition(b'\\r\\n\\r\\n')
+    length = int(head.lower().partition(b'content-length: ')[2].split(None, 1)[0])
+    left = length - len(body)
+    while left > 0:
+        left -= len(connection.recv(65536))
+    count += 1
+print(count)
+"""
+
+
 def reads_per_cpu_s(node, target):
     """TARGET read again and again over kept connections, in a second of the daemon's time."""
-    program = (
-        'import socket, sys, time\n'
-        's = socket.create_connection(("127.0.0.1", int(sys.argv[1])))\n'
-        'ask = b"GET ' + target + ' HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\n\\r\\n"\n'
-        'end = time.monotonic() + %d\n'
-        'count = 0\n'
-        'while time.monotonic() < end:\n'
-        '    s.sendall(ask)\n'
-        '    s.recv(4096)\n'
-        '    count += 1\n'
-        'print(count)\n' % READS_S)
     before = cpu_s(node.process.pid)
-    readers = [subprocess.Popen(['python3', '-c', program, str(node.port)], stdout=subprocess.PIPE,
-                                text=True) for _ in range(READERS)]
+    readers = [subprocess.Popen(['python3', '-c', READER, str(node.port), target, str(READS_S)],
+                                stdout=subprocess.PIPE, text=True) for _ in range(READERS)]
     count = sum(int(reader.communicate()[0]) for reader in readers)
     return count / (cpu_s(node.process.pid) - before)
 
