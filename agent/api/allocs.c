@@ -137,10 +137,13 @@ void api_put_alloc(struct writer *to, struct api *api, const char *id, const str
         view.spec = read;
     if ((parts & API_ALLOC_FULL) != 0) {
         const struct alone_job *job = job_of(api, alloc);
-        if (job != NULL)
-            view.job = api_format_job(job, alone_job_status(api->parts->alone, job));
+        struct api_job_view shown;
+        if (job != NULL) {
+            shown = (struct api_job_view){.job = job,
+                                          .status = alone_job_status(api->parts->alone, job)};
+            view.job = &shown;
+        }
         api_format_alloc(to, &view);
-        json_decref(view.job);
     } else {
         api_format_alloc_stub(to, &view);
     }
@@ -248,6 +251,8 @@ const struct alloc *api_alloc_of(struct api_request *request, const char *id,
 
 void api_alloc_get(struct api_request *request)
 {
+    if (api_reply_kept(request))
+        return;
     const struct alloc *alloc = uuid_is_valid(request->argument)
                                     ? core_alloc(request->api->parts->core, request->argument)
                                     : NULL;
@@ -258,7 +263,7 @@ void api_alloc_get(struct api_request *request)
     }
     struct writer to = api_writer(request);
     api_put_alloc(&to, request->api, request->argument, alloc, API_ALLOC_FULL);
-    api_reply_written(request, &to);
+    api_reply_and_keep(request, &to);
 }
 
 static json_t *make_stopped(struct api *api, void *ctx)

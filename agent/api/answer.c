@@ -148,9 +148,14 @@ struct writer api_writer(const struct api_request *request)
 void api_reply_written(struct api_request *request, struct writer *body)
 {
     check(body->depth == 0);
-    respond(request, 200, "application/json", body->bytes, body->used);
+    api_reply_bytes(request, body->bytes, body->used);
     free(body->bytes);
     body->bytes = NULL;
+}
+
+void api_reply_bytes(struct api_request *request, const char *body, size_t length)
+{
+    respond(request, 200, "application/json", body, length);
 }
 
 void api_reply_nothing(struct api_request *request)

@@ -336,6 +336,7 @@ void api_free(struct api *api)
     api_asides_close(api);
     api_host_close(api);
     api_deferred_close(api);
+    api_kept_close(api);
     free(api);
 }
 

@@ -86,6 +86,7 @@ struct api {
     size_t asides_count, asides_bytes; /* but for those with a short body; of all bodies */
     unsigned readings[READINGS];       /* of these bodies that are being read */
     struct api_host host;
+    struct api_kept *kept; /* answers (kept.c); NULL: nobody has asked yet */
 };
 
 struct api_request {
@@ -245,6 +246,13 @@ void api_reply_nothing(struct api_request *request);
  * with it, after which it is freed. */
 struct writer api_writer(const struct api_request *request);
 void api_reply_written(struct api_request *request, struct writer *body);
+void api_reply_bytes(struct api_request *request, const char *body, size_t length);
+
+/* The same of what is right until something is committed or decided, whoever asks: the first
+ * answers with what was written before, if it still is. */
+bool api_reply_kept(struct api_request *request);
+void api_reply_and_keep(struct api_request *request, struct writer *body);
+void api_kept_close(struct api *api);
 
 /* STATUS with one line of text. */
 void api_refuse(struct api_request *request, int status, const char *format, ...)

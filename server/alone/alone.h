@@ -293,6 +293,10 @@ typedef bool alone_each_cb(void *ctx, const struct alone_job *job);
 /* In the order of their keys. */
 void alone_each(struct alone *alone, alone_each_cb *cb, void *ctx);
 
+/* Another number whenever something may be another here that no commit tells of: what the next one
+ * decides, what follows from the last, what goes back because it failed. */
+uint64_t alone_revision(const struct alone *alone);
+
 /* How many allocs of the group that is number GROUP of JOB wait to be placed. */
 size_t alone_queued(const struct alone_job *job, size_t group);
 

@@ -187,6 +187,7 @@ void alone_tidy(void *ctx)
 {
     struct alone *alone = ctx;
 
+    alone->revision++;
     storage_tidy(alone->storage);
     storage_tidy(alone->hosted);
     drain_tidy(alone);

@@ -155,6 +155,7 @@ void job_set(struct alone *alone, struct job *job, json_t *json)
     job_note_token(alone, job);
     set_queued(alone, job, job_queue(job) != NULL);
     job->public.job = json;
+    alone->revision++;
     job->public.version = job_number(json, "Version");
     job->public.create_index = job_number(json, "CreateIndex");
     job->public.modify_index = job_number(json, "ModifyIndex");
@@ -303,6 +304,11 @@ const struct alone_job *alone_find(const struct alone *alone, const char *namesp
 static int by_key(const struct job *a, const struct job *b)
 {
     return strcmp(a->key, b->key);
+}
+
+uint64_t alone_revision(const struct alone *alone)
+{
+    return alone->revision;
 }
 
 void alone_each(struct alone *alone, alone_each_cb *cb, void *ctx)

@@ -125,6 +125,7 @@ struct alone {
     struct job *periodic;       /* jobs that are launched when it is time */
     uint64_t launch_at_ms;      /* the first time that one may be */
     bool jobs_unsorted;
+    uint64_t revision;
     struct job_list unsaved; /* changed, and the commit is to come */
     struct job_list over;    /* may be without allocs now: to be looked at by the next tidy */
     struct kept *kept;       /* ended allocs, the longest ended first once they are sorted */

@@ -487,7 +487,7 @@ static json_t *format_record_job(const struct api_alloc_view *view)
 static void put_job(struct writer *to, const struct api_alloc_view *view)
 {
     if (view->job != NULL)
-        put_json(to, "Job", view->job);
+        api_put_job(to, "Job", view->job);
     else
         put_json_new(to, "Job",
                      view->spec != NULL ? api_format_spec_job(view->spec)

@@ -21,6 +21,21 @@
 void api_format_event(struct writer *to, const struct task_event *event);
 void api_format_task_state(struct writer *to, const char *name, const struct task *task);
 
+/* --- jobs as they are --- */
+
+/* A job and what a server adds to it. */
+struct api_job_view {
+    const struct alone_job *job;
+    const char *status;
+    int64_t launch_unix_ns; /* the next one by time, 0: there is none */
+};
+
+/* NAME as put_object has it. */
+void api_put_job(struct writer *to, const char *name, const struct api_job_view *view);
+
+/* The same as a tree. */
+json_t *api_format_job(const struct api_job_view *view);
+
 /* --- allocs --- */
 
 struct api_alloc_view {
@@ -28,7 +43,7 @@ struct api_alloc_view {
     const struct alloc *alloc;
     const struct task *const *tasks; /* of each member; NULL for volumes and what is lost */
     const struct alloc_spec *spec;   /* NULL: lost, or not needed */
-    json_t *job;                     /* as it was when the alloc was placed; NULL: from spec */
+    const struct api_job_view *job;  /* as it was when the alloc was placed; NULL: from spec */
     const char *job_type, *eval_id;
     const char *previous_id, *next_id; /* whose place it took, and who took its; or "" */
     const char *follow_up_id;          /* the evaluation that makes another, or "" */
@@ -56,9 +71,6 @@ struct api_job_counts {
 struct api_job_children {
     uint32_t pending, running, dead;
 };
-
-/* The job with what a server adds: Status, Version, indexes. */
-json_t *api_format_job(const struct alone_job *job, const char *status);
 
 /* A job of which only one alloc's spec is left. */
 json_t *api_format_spec_job(const struct alloc_spec *spec);

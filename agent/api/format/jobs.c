@@ -11,50 +11,92 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Field NAME of JOB as it is, or OTHERWISE (moved). */
-static void carry(json_t *to, const json_t *job, const char *name, json_t *otherwise)
-{
-    json_t *value = json_object_get(job, name);
-
-    api_set(to, name,
-            json_is_null(value) || value == NULL ? json_incref(otherwise) : json_incref(value));
-    json_decref(otherwise);
-}
-
 /* --- jobs --- */
 
-json_t *api_format_job(const struct alone_job *job, const char *status)
+/* Field NAME of JOB as it is; false if there is none. */
+static bool put_own(struct writer *to, const struct alone_job *job, const char *name)
 {
-    json_t *to = json_copy((json_t *)job->job); /* its fields are shared, not changed */
+    json_t *value = json_object_get(job->job, name);
 
-    check(to != NULL);
-    api_set_text(to, "ID", job->id);
-    api_set_text(to, "Namespace", job->namespace);
-    carry(to, job->job, "Name", api_text(job->id));
-    carry(to, job->job, "Region", api_text("global"));
-    carry(to, job->job, "Type", api_text("service"));
-    carry(to, job->job, "NodePool", api_text("default"));
-    carry(to, job->job, "Priority", json_integer(50));
-    api_set(to, "Stop", json_boolean(job->stop));
-    api_set_text(to, "Status", status);
-    api_set_text(to, "StatusDescription", "");
-    carry(to, job->job, "Stable", json_false());
-    api_set_number(to, "Version", job->version);
-    api_set(to, "SubmitTime", json_integer((json_int_t)job->submit_unix_ns));
-    api_set_number(to, "CreateIndex", job->create_index);
-    api_set_number(to, "ModifyIndex", job->modify_index);
-    api_set_number(to, "JobModifyIndex", job->job_modify_index);
-    (void)json_object_del(to, "cairnQueued"); /* our own, and mostly missing, as are the others */
-    (void)json_object_del(to, "cairnPurge");
-    (void)json_object_del(to, "cairnDeployment");
-    (void)json_object_del(to, "cairnDeployments");
-    (void)json_object_del(to, "cairnVersions");
-    (void)json_object_del(to, "cairnScaling");
-    (void)json_object_del(to, "cairnLaunched");
+    if (value == NULL || json_is_null(value))
+        return false;
+    put_json(to, name, value);
+    return true;
+}
+
+static void put_own_text(struct writer *to, const struct alone_job *job, const char *name,
+                         const char *otherwise)
+{
+    if (!put_own(to, job, name))
+        put_text(to, name, otherwise);
+}
+
+/* Told by us, whatever the job says. */
+static const char *const told[] = {
+    "ID",         "Namespace",          "Name",        "Region",
+    "Type",       "NodePool",           "Priority",    "Stop",
+    "Status",     "StatusDescription",  "Stable",      "Version",
+    "SubmitTime", "CreateIndex",        "ModifyIndex", "JobModifyIndex",
+    "Warnings",   "NextPeriodicLaunch",
+};
+
+/* Our own begin with a word that no field of Nomad's does. */
+static bool is_told_already(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(told); i++) {
+        if (text_equal(told[i], name))
+            return true;
+    }
+    return text_starts_with(name, "cairn");
+}
+
+void api_put_job(struct writer *to, const char *name, const struct api_job_view *view)
+{
+    const struct alone_job *job = view->job;
     char *warnings = jobspec_warnings(job->job);
-    api_set_text(to, "Warnings", warnings);
+    const char *field;
+    json_t *value;
+
+    put_object(to, name);
+    put_text(to, "ID", job->id);
+    put_text(to, "Namespace", job->namespace);
+    put_own_text(to, job, "Name", job->id);
+    put_own_text(to, job, "Region", "global");
+    put_own_text(to, job, "Type", "service");
+    put_own_text(to, job, "NodePool", "default");
+    if (!put_own(to, job, "Priority"))
+        put_number(to, "Priority", 50);
+    put_bool(to, "Stop", job->stop);
+    put_text(to, "Status", view->status);
+    put_text(to, "StatusDescription", "");
+    if (!put_own(to, job, "Stable"))
+        put_bool(to, "Stable", false);
+    put_number(to, "Version", (int64_t)job->version);
+    put_number(to, "SubmitTime", job->submit_unix_ns);
+    put_number(to, "CreateIndex", (int64_t)job->create_index);
+    put_number(to, "ModifyIndex", (int64_t)job->modify_index);
+    put_number(to, "JobModifyIndex", (int64_t)job->job_modify_index);
+    if (view->launch_unix_ns != 0)
+        put_time(to, "NextPeriodicLaunch", view->launch_unix_ns);
+    json_object_foreach((json_t *)(uintptr_t)job->job, field, value)
+    {
+        if (!is_told_already(field))
+            put_json(to, field, value);
+    }
+    put_text(to, "Warnings", warnings);
+    put_end(to);
     free(warnings);
-    return to;
+}
+
+json_t *api_format_job(const struct api_job_view *view)
+{
+    struct writer to = {.pretty = false};
+
+    api_put_job(&to, NULL, view);
+    json_t *job = json_loadb(to.bytes, to.used, 0, NULL);
+    check(job != NULL);
+    free(to.bytes);
+    return job;
 }
 
 static json_t *format_spec_task(const struct task_spec *task)
@@ -113,24 +155,6 @@ json_t *api_format_spec_job(const struct alloc_spec *spec)
         api_set_number(group, "MaxRunDuration", spec->max_run_ms * 1000000);
     api_set(to, "TaskGroups", json_pack("[o]", group));
     return to;
-}
-
-/* Field NAME of JOB as it is; false if there is none. */
-static bool put_own(struct writer *to, const struct alone_job *job, const char *name)
-{
-    json_t *value = json_object_get(job->job, name);
-
-    if (value == NULL || json_is_null(value))
-        return false;
-    put_json(to, name, value);
-    return true;
-}
-
-static void put_own_text(struct writer *to, const struct alone_job *job, const char *name,
-                         const char *otherwise)
-{
-    if (!put_own(to, job, name))
-        put_text(to, name, otherwise);
 }
 
 void api_format_job_stub(struct writer *to, const struct alone_job *job, const char *status,

@@ -129,18 +129,21 @@ void api_jobs_list(struct api_request *request)
 
 void api_job_get(struct api_request *request)
 {
+    if (api_reply_kept(request))
+        return;
     const struct alone_job *job = api_find_job(request);
-    char launch[API_TIME_SIZE];
-
     if (job == NULL)
         return;
-    json_t *answer = api_format_job(job, status_of(request->api, job));
+    struct writer to = api_writer(request);
+    struct api_job_view view = {.job = job, .status = status_of(request->api, job)};
     int64_t next_s = alone_next_launch(request->api->parts->alone, job->job);
-    if (next_s != CRON_NEVER) {
-        api_time(launch, next_s * 1000000000);
-        check(json_object_set_new(answer, "NextPeriodicLaunch", json_string(launch)) == 0);
-    }
-    api_reply(request, answer);
+    if (next_s != CRON_NEVER)
+        view.launch_unix_ns = next_s * 1000000000;
+    api_put_job(&to, NULL, &view);
+    if (next_s == CRON_NEVER)
+        api_reply_and_keep(request, &to);
+    else
+        api_reply_written(request, &to); /* time goes by */
 }
 
 void api_job_allocations(struct api_request *request)

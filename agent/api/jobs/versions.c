@@ -108,10 +108,12 @@ void api_job_versions(struct api_request *request)
     if (job == NULL || !api_query_bool(request, "diffs", &diffs))
         return;
     json_t *list = json_array();
-    for (size_t i = 0; alone_version(job, i, &version); i++)
-        check(json_array_append_new(
-                  list, api_format_job(&version,
-                                       alone_job_status(request->api->parts->alone, job))) == 0);
+    for (size_t i = 0; alone_version(job, i, &version); i++) {
+        struct api_job_view view = {.job = &version,
+                                    .status = alone_job_status(request->api->parts->alone, job)};
+
+        check(json_array_append_new(list, api_format_job(&view)) == 0);
+    }
     if (!diffs)
         api_reply(request, json_pack("{s:o, s:n}", "Versions", list, "Diffs"));
     else if (find_reference(request, list, &reference))

@@ -217,8 +217,11 @@ static void job_changed(struct api *api, uint64_t index, const char *namespace, 
     }
     if (!job->stop)
         event.type = "JobRegistered";
-    if (job->job_modify_index > api->events_index)
-        tell_all(api, index, &event, api_format_job(job, alone_job_status(api->parts->alone, job)));
+    if (job->job_modify_index > api->events_index) {
+        struct api_job_view view = {.job = job, .status = alone_job_status(api->parts->alone, job)};
+
+        tell_all(api, index, &event, api_format_job(&view));
+    }
     event = (struct event){.topic = TOPIC_DEPLOYMENT,
                            .type = "DeploymentStatusUpdate",
                            .key = alone_deployment_id(job),

@@ -572,7 +572,8 @@ static void test_job_shows_what_a_server_adds_and_keeps_its_own(void **state)
     struct api_job_counts counts[1] = {{.group = "g", .running = 2, .failed = 1}};
     (void)state;
 
-    json_t *to = api_format_job(&job, "dead");
+    struct api_job_view view = {.job = &job, .status = "dead"};
+    json_t *to = api_format_job(&view);
     assert_number(to, "Priority", 70);
     assert_text(to, "Region", "global"); /* null is not an answer its tools can take */
     assert_text(to, "Name", "web");
