@@ -3,10 +3,10 @@
  *
  * Read byte by byte; an interpolation hands over to the expression parser and takes over again
  * behind its brace.  A heredoc's end is found first, by its marker alone, so nothing inside can
- * hide it.  Literals of a heredoc are one part for each line, as strip markers (~) reach to the
- * line's end only.  `<<-` takes the common indentation off those that begin a line when the markers
- * have done their work: what follows a newline that was stripped begins none.  All as in
- * hashicorp/hcl's parser_template.go.
+ * hide it.  Literals of a heredoc are one part for each line that a strip marker (~) may reach, as
+ * it reaches to the line's end only.  `<<-` takes the common indentation off those that begin a
+ * line when the markers have done their work: what follows a newline that was stripped begins none.
+ * All as in hashicorp/hcl's parser_template.go.
  */
 #include "spec/hcl/scan.h"
 
@@ -159,7 +159,18 @@ static void read_plain(const struct template *template, struct hcl_buffer *buffe
     hcl_step_text(parser, (uint32_t)length);
 }
 
-/* Reads text up to what ends it: an opening, the closing quote, the end of a heredoc's line. */
+/* True if the heredoc's line at the cursor is a literal of its own: it may lose its indentation, or
+ * a marker in it, or where the next one begins, may strip it and nothing before it. */
+static bool is_apart(const struct template *template)
+{
+    const char *line = template->parser->file->text + template->parser->at;
+    const char *end = line + strcspn(line, "$%\n");
+
+    return template->flush || template->trim_next || *end != '\n' || end[1] == '$' || end[1] == '%';
+}
+
+/* Reads text up to what ends it: an opening, the closing quote, the end of a heredoc's line that
+ * has to be known as one. */
 static bool read_literal(struct template *template, struct hcl_buffer *buffer)
 {
     struct hcl_parser *parser = template->parser;
@@ -193,7 +204,7 @@ static bool read_literal(struct template *template, struct hcl_buffer *buffer)
         }
         hcl_buffer_add(buffer, &byte, 1);
         hcl_step_byte(parser);
-        if (template->heredoc && byte == '\n')
+        if (template->heredoc && byte == '\n' && is_apart(template))
             return true;
     }
 }
