@@ -179,13 +179,18 @@ static int evaluate_input(struct hcl_context *context, const struct declared *va
         return code;
     const struct hcl_attribute *value = hcl_find(&file->root, "value");
     const struct hcl_file *outer = context->file;
-    context->file = file; /* for messages and the text of unknown variables */
+    const struct hcl_options *options = context->options;
+    struct hcl_options bare = *options;
+    bare.keep_unknown = false; /* [a,b] is a mistake, and nothing for the run time */
+    context->file = file;      /* for messages */
+    context->options = &bare;
     if (value == NULL || file->root.attributes_count != 1 || file->root.blocks_count != 0)
         code = hcl_complain(outer, variable->place, NULL, error,
                             "the value given for variable \"%.60s\" is not one expression",
                             variable->name);
     else
         code = hcl_evaluate(context, NULL, value->value, ret_value, error);
+    context->options = options;
     context->file = outer;
     hcl_free(file);
     return code;

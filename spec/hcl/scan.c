@@ -99,25 +99,36 @@ static bool is_digit(char byte)
     return byte >= '0' && byte <= '9';
 }
 
-/* Letters outside ASCII are taken as they are: the file is known to be UTF-8. */
-static bool is_name_start(char byte)
+/* Bytes of the character of a name that TEXT, which is UTF-8, begins with; 0: there is none. FIRST:
+ * it begins the name, too. */
+static uint32_t name_character(const char *text, bool first)
 {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' ||
-           (unsigned char)byte >= 0x80u;
+    char byte = *text;
+
+    if ((byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_')
+        return 1;
+    if ((unsigned char)byte >= 0x80u)
+        return (uint32_t)hcl_name_character(text, first);
+    return !first && (is_digit(byte) || byte == '-') ? 1 : 0;
 }
 
-static bool is_name_part(char byte)
+/* Of the name that TEXT begins with, 0: there is none. */
+static uint32_t name_length(const char *text)
 {
-    return is_name_start(byte) || is_digit(byte) || byte == '-';
+    uint32_t length = name_character(text, true), more = length;
+
+    while (more > 0) {
+        more = name_character(text + length, false);
+        length += more;
+    }
+    return length;
 }
 
 bool hcl_is_name(const char *text)
 {
-    bool good = is_name_start(*text);
+    uint32_t length = name_length(text);
 
-    for (; good && *text != '\0'; text++)
-        good = is_name_part(*text);
-    return good;
+    return length > 0 && text[length] == '\0';
 }
 
 size_t hcl_put_character(char *to, uint32_t point)
@@ -214,11 +225,11 @@ static int scan_number(struct hcl_parser *parser)
 static int scan_heredoc(struct hcl_parser *parser)
 {
     uint32_t length = hcl_peek(parser, 2) == '-' ? 3 : 2;
+    uint32_t name = name_length(parser->file->text + parser->at + length);
 
-    if (!is_name_start(hcl_peek(parser, length)))
+    if (name == 0)
         return 0;
-    while (is_name_part(hcl_peek(parser, length)))
-        length++;
+    length += name;
     if (hcl_peek(parser, length) == '\r')
         length++;
     if (hcl_peek(parser, length) != '\n') {
@@ -276,7 +287,11 @@ static void fail_character(struct hcl_parser *parser)
         hint = "the logical operators are && and ||";
     else if (byte == ';')
         hint = "arguments end with their line";
-    if ((unsigned char)byte < 0x20u)
+    if ((unsigned char)byte >= 0x80u)
+        (void)hcl_fail(parser, hcl_place_here(parser), "names have letters, digits, - and _",
+                       "unexpected character U+%04X",
+                       hcl_character(parser->file->text + parser->at));
+    else if ((unsigned char)byte < 0x20u)
         (void)hcl_fail(parser, hcl_place_here(parser), hint, "unexpected control character 0x%02x",
                        (unsigned)byte);
     else
@@ -292,6 +307,7 @@ void hcl_next_token(struct hcl_parser *parser)
     }
     struct hcl_place place = hcl_place_here(parser);
     char byte = hcl_peek(parser, 0);
+    uint32_t name = name_length(parser->file->text + parser->at);
     int token;
 
     if (parser->at >= parser->file->length) {
@@ -303,9 +319,8 @@ void hcl_next_token(struct hcl_parser *parser)
         token = TOKEN_NEWLINE;
     } else if (is_digit(byte)) {
         token = scan_number(parser);
-    } else if (is_name_start(byte)) {
-        while (is_name_part(hcl_peek(parser, 0)))
-            hcl_step_byte(parser);
+    } else if (name > 0) {
+        hcl_step_text(parser, name);
         token = TOKEN_IDENTIFIER;
     } else {
         token = byte == '<' && hcl_peek(parser, 1) == '<' ? scan_heredoc(parser) : 0;

@@ -271,6 +271,11 @@ size_t hcl_character_size(const char *at, const char *end);
  * UTF-8. */
 json_t *hcl_text(const char *text, size_t length);
 
+/* The character that TEXT, which is UTF-8, begins with; and its bytes if a name may have it, or
+ * FIRST: begin with it, as Unicode has that (UAX 31), 0: it may not. */
+uint32_t hcl_character(const char *text);
+size_t hcl_name_character(const char *text, bool first);
+
 /* Bytes of what a reader takes for the character at AT, which ends before END; and how many of them
  * TEXT has. */
 size_t hcl_grapheme_size(const char *at, const char *end);

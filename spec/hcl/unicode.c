@@ -36,6 +36,24 @@ json_t *hcl_text(const char *text, size_t length)
     return value;
 }
 
+uint32_t hcl_character(const char *text)
+{
+    ucs4_t character = 0;
+
+    (void)u8_strmbtouc(&character, (const uint8_t *)text); /* it is UTF-8 */
+    return character;
+}
+
+size_t hcl_name_character(const char *text, bool first)
+{
+    ucs4_t character;
+    int size = u8_strmbtouc(&character, (const uint8_t *)text);
+    bool fits = size > 0 && (first ? uc_is_property_id_start(character)
+                                   : uc_is_property_id_continue(character));
+
+    return fits ? (size_t)size : 0;
+}
+
 /* True if a picture stands at AT and is tied to what ends before it, which libunistring, looking at
  * two characters at a time, does not see. */
 static bool is_tied(const char *from, const char *at, const char *end)

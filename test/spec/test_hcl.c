@@ -237,6 +237,10 @@ static void test_heredocs_keep_lines_and_lose_indentation(void **state)
         {"<<-EOF\n\xe2\x80\x83\xe2\x80\x83x\n\xe2\x80\x83y\n\xe2\x80\x83"
          "EOF",
          "\"\xe2\x80\x83x\\ny\\n\""},
+        {"<<EOF\na\n \n\n${~ \"x\" ~}\n\n b\n\n \n${~ 1}\n\nc\nEOF",
+         "\"a\\n \\nx\\n b\\n\\n1\\n\\nc\\n\""},
+        {"<<EOF\na\n\n  ${~ 1}\nb 100%\n$x\n\n%{ if true ~}\n y\n\n%{~ endif }\nz\nEOF",
+         "\"a\\n\\n1\\nb 100%\\n$x\\n\\n y\\n\\nz\\n\""},
         {"[<<A\n1\nA\n, <<B\n2\nB\n]", "[\"1\\n\",\"2\\n\"]"},
         {"upper(<<E\nx\nE\n)", "\"X\\n\""},
         {"<<EOF\r\na\r\nEOF\r", "\"a\\r\\n\""},
@@ -337,6 +341,7 @@ static void test_text_functions(void **state)
         {"\"e\\u0301\" == \"é\"", "true"},
         {"\"e${\"\\u0301\"}\" == \"é\"", "true"},
         {"{\"e\\u0301\" = 1}[\"é\"]", "1"},
+        {"{ größe = 1, élan-2 = 2, 名 = 3 }", "{\"größe\":1,\"élan-2\":2,\"名\":3}"},
         {"lower(\"AB\")", "\"ab\""},
         {"title(\"hello big world\")", "\"Hello Big World\""},
         {"trimspace(\" \\n a \")", "\"a\""},
@@ -820,6 +825,8 @@ static void test_input_that_is_not_of_its_defaults_type_is_refused(void **state)
         {"[1]", "[\"a\"]", "is a list, its default is a list"},
         {"1", "one", "is a string, its default is a number"},
         {"{}", "1.5", "is a number, its default is an object"},
+        {"[\"x\"]", "[a, b]", "unknown variable \"a\""},
+        {"[\"x\"]", "[\"${NOMAD_A}\"]", "unknown variable \"NOMAD_A\""},
         {"true", "\"maybe\"", "its default is a bool"},
     };
 
@@ -875,6 +882,11 @@ static void test_variable_mistakes_are_named(void **state)
          "t.hcl:3:13: local.a depends on itself, through line 2\n"
          "    3 |   b = local.a\n"
          "      |             ^"},
+        {"locals {\n  a = 1\n}\nlocals {\n  a = 2\n}\nv = local.a\n",
+         "t.hcl:5:3: the local \"a\" is defined twice\n"
+         "    5 |   a = 2\n"
+         "      |   ^\n"
+         "        hint: remove one of them"},
         {"variable \"n\" {\n  type = number\n  default = \"x\"\n}\nv = 1\n",
          "t.hcl:2:10: a string does not fit the type asked for here\n"
          "    2 |   type = number\n"
@@ -957,6 +969,10 @@ static void test_syntax_mistakes_show_place_line_and_hint(void **state)
                        "    1 | /* v = 1\n"
                        "      | ^^\n"
                        "        hint: close it with */"},
+        {"v = { a\xe2\x80\x8b = 1 }\n", "t.hcl:1:8: unexpected character U+200B\n"
+                                        "    1 | v = { a\xe2\x80\x8b = 1 }\n"
+                                        "      |        ^\n"
+                                        "        hint: names have letters, digits, - and _"},
         {"v = 1 w = 2\n", "t.hcl:1:7: unexpected \"w\"\n"
                           "    1 | v = 1 w = 2\n"
                           "      |       ^\n"
