@@ -18,6 +18,7 @@ enum {
     CALL_TIMEOUT_MS = 11 * 60 * 1000, /* the agent answers a blocking query within 10 min */
     BODY_MAX = 64 << 20,
     REFUSAL_MAX = 4096,
+    DENIED = 403,
 };
 
 struct call {
@@ -236,6 +237,7 @@ static int run_call(struct cli *cli, const char *method, const char *path, const
     if (call->stopped || (call->status >= 200 && call->status < 300))
         return 0;
     status = fail_call(cli, call);
+    cli->was_denied = cli->was_denied || call->status == DENIED;
     free(call->reply.body);
     call->reply.body = NULL;
     return status;

@@ -37,6 +37,7 @@ struct cli {
     char token[512];         /* the same */
     struct http_trust trust; /* of https */
     uint64_t patience_ms;    /* with one answer, 0: as long as an agent may take */
+    bool was_denied;         /* a call was refused for want of a right */
     struct loop *loop;       /* made by the first call */
 };
 

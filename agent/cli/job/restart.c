@@ -555,8 +555,9 @@ static int run_batches(struct restart *restart)
         size_t left = count - at, size = left < restart->batch ? left : restart->batch;
         bool asks = restart->ask_each;
 
-        restart->lasting = false;
+        restart->lasting = restart->cli->was_denied = false;
         int status = run_batch(restart, at, size);
+        restart->lasting = restart->lasting || restart->cli->was_denied;
         restart->worst = status != 0 ? status : restart->worst;
         if (at + size == count)
             break;

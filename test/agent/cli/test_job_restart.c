@@ -129,6 +129,44 @@ static void test_system_job_is_looked_at_again_and_ends_where_there_is_no_room(v
     free(asked);
 }
 
+/* Who may not restart one alloc may not restart the next one, either; another refusal says nothing
+ * of those that follow. */
+static void test_yes_goes_on_after_a_failure_but_not_for_want_of_a_right(void **state)
+{
+    static const struct {
+        int status;
+        bool goes_on;
+        const char *end;
+    } cases[] = {{403, false, "Stopping job restart due to error"},
+                 {500, true, "Job restart finished with errors"}};
+    struct typed *typed = *state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct answering answering;
+
+        answering_start(&answering, (struct answer[]){
+                                        {.path = "/v1/jobs?prefix", .body = "[{\"ID\":\"shop\"}]"},
+                                        {.path = "/v1/job/shop/allocations", .body = ALLOCS},
+                                        {.path = "/v1/job/shop/deployment", .body = "null"},
+                                        {.path = "/v1/job/shop", .body = JOB},
+                                        {.path = "/v1/client/allocation/a1/",
+                                         .body = "Permission denied",
+                                         .status = cases[i].status},
+                                        {.path = "/v1/client/allocation/", .body = "{}"},
+                                        {.path = "/v1/allocation/", .body = RESTARTED("1", "1")},
+                                        {.path = NULL},
+                                    });
+        type(typed, &cli_job_restart, "job restart -yes -group a shop");
+        char *asked = answering_stop(&answering);
+        assert_int_equal(typed->status, CLI_FAILED);
+        assert_says(typed->out, cases[i].end);
+        assert_says(asked, "/v1/client/allocation/a1/restart");
+        assert_int_equal(strstr(asked, "/v1/client/allocation/a2/restart") != NULL,
+                         cases[i].goes_on);
+        free(asked);
+    }
+}
+
 static void test_what_makes_no_sense_is_refused_before_anybody_is_asked(void **state)
 {
     static const char *const lines[] = {
@@ -205,6 +243,7 @@ int main(void)
         TEST(test_batches_follow_one_another),
         TEST(test_nothing_is_restarted_during_a_deployment),
         TEST(test_system_job_is_looked_at_again_and_ends_where_there_is_no_room),
+        TEST(test_yes_goes_on_after_a_failure_but_not_for_want_of_a_right),
         TEST(test_what_makes_no_sense_is_refused_before_anybody_is_asked),
         TEST(test_evaluation_says_whether_it_is_forced),
         TEST(test_only_a_job_that_was_stopped_is_started),
