@@ -81,6 +81,17 @@ struct proc_spawn {
  * RET_PIDFD may be NULL. */
 int proc_spawn(const struct proc_spawn *spawn, pid_t *ret_pid, int *ret_pidfd, struct err *err);
 
+/* On what runs in a child that borrows its parent's memory, and does not return from it: it leaves
+ * nothing behind that an instrumented frame of the parent would stumble over. */
+#define PROC_IN_CHILD __attribute__((noinline, no_sanitize("address", "undefined")))
+
+/* A child in the v2 directory CGROUP (NULL: ours) and in new NAMESPACES (CLONE_NEW*, 0: ours), that
+ * RUN makes another program of, in our memory and on our stack, while we wait: nothing is copied
+ * for it.  What RUN writes we see; when it returns the child ends.  The caller has no handlers of
+ * signals, which the child would run as well. */
+int proc_become(const char *cgroup, uint64_t namespaces, void (*run)(void *ctx), void *ctx,
+                pid_t *ret_pid, struct err *err);
+
 /* fork() into the v2 directory CGROUP (NULL: ours) and into new NAMESPACES (CLONE_NEW*, 0: ours).
  * RET_PID is 0 in the child. */
 int proc_fork(const char *cgroup, uint64_t namespaces, pid_t *ret_pid, struct err *err);

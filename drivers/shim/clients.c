@@ -208,14 +208,6 @@ void clients_receive(struct shim *shim, struct client *client)
     answer(shim, client, head, (size_t)got);
 }
 
-void clients_tell_started(struct shim *shim)
-{
-    for (int i = 0; i < CLIENTS_MAX; i++) {
-        if (shim->clients[i].protocol != 0)
-            send_state(shim, &shim->clients[i], SHIM_STARTED, 0);
-    }
-}
-
 void clients_tell_exit(struct shim *shim)
 {
     for (int i = 0; i < CLIENTS_MAX; i++) {

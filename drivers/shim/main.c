@@ -146,19 +146,6 @@ static void started(struct shim *shim)
     record_seal(&record, RECORD_MAGIC_STARTED, sizeof(record));
     /* A broken disk is no reason to end a payload that runs: daemons ask the socket first. */
     (void)task_file_put(shim->task_fd, TASK_STARTED_AT, &record, false, NULL);
-    clients_tell_started(shim);
-    if (shim->stop_asked)
-        (void)payload_signal(shim, shim->stop_signal); /* asked for while it started */
-}
-
-static void look_at_exec(struct shim *shim)
-{
-    struct err err = {0};
-
-    if (payload_failed(shim, &err))
-        not_started(shim, &err);
-    else if (shim->exec_fd < 0)
-        started(shim);
 }
 
 /* Takes in every child that ended: the main process, and orphans of the payload that the kernel
@@ -178,10 +165,7 @@ static void reap(struct shim *shim)
         if (info.si_pid == 0)
             return;
         if (info.si_pid == shim->payload_pid) {
-            if (shim->exec_fd >= 0)
-                look_at_exec(shim); /* its report comes before its end */
-            if (!shim->finished)
-                main_process_ended(shim, &info);
+            main_process_ended(shim, &info);
             shim->payload_pid = 0;
         }
         (void)waitid(P_PID, (id_t)info.si_pid, &info, WEXITED | WNOHANG); /* was just there */
@@ -196,9 +180,7 @@ void shim_stop(struct shim *shim, int signal, uint64_t timeout_ms)
         return;
     if (!shim->stop_asked) {
         shim->stop_asked = true;
-        shim->stop_signal = signal;
-        if (shim->phase == SHIM_RUNNING)
-            (void)payload_signal(shim, signal); /* gone already: then its end is on the way */
+        (void)payload_signal(shim, signal); /* gone already: then its end is on the way */
     }
     if (shim->kill_at_ms == 0 || at_ms < shim->kill_at_ms)
         shim->kill_at_ms = at_ms;
@@ -294,15 +276,15 @@ static bool is_finished(struct shim *shim)
            (shim->rest_at_ms != 0 && shim_now_ms() >= shim->rest_at_ms);
 }
 
-enum { AT_SIGNAL, AT_EXEC, AT_TIMER, AT_OUT, AT_ERR, AT_LISTEN, AT_CLIENTS };
+enum { AT_SIGNAL, AT_TIMER, AT_OUT, AT_ERR, AT_LISTEN, AT_CLIENTS };
 
 /* One wait and what it brought.  A descriptor of -1 is passed over by the kernel. */
 static void turn(struct shim *shim)
 {
     struct pollfd fds[AT_CLIENTS + CLIENTS_MAX] = {
-        [AT_SIGNAL] = {.fd = shim->signal_fd},       [AT_EXEC] = {.fd = shim->exec_fd},
-        [AT_TIMER] = {.fd = shim->timer_fd},         [AT_OUT] = {.fd = shim->streams[0].pipe_fd},
-        [AT_ERR] = {.fd = shim->streams[1].pipe_fd}, [AT_LISTEN] = {.fd = shim->listen_fd},
+        [AT_SIGNAL] = {.fd = shim->signal_fd},       [AT_TIMER] = {.fd = shim->timer_fd},
+        [AT_OUT] = {.fd = shim->streams[0].pipe_fd}, [AT_ERR] = {.fd = shim->streams[1].pipe_fd},
+        [AT_LISTEN] = {.fd = shim->listen_fd},
     };
     uint64_t expirations;
 
@@ -314,8 +296,6 @@ static void turn(struct shim *shim)
     if (poll(fds, COUNT_OF(fds), -1) < 0)
         return; /* interrupted */
 
-    if (fds[AT_EXEC].revents != 0)
-        look_at_exec(shim);
     if (fds[AT_SIGNAL].revents != 0)
         reap(shim);
     if (fds[AT_TIMER].revents != 0) {
@@ -351,6 +331,12 @@ void shim_reset_signals(void)
     check(sigprocmask(SIG_SETMASK, &none, NULL) == 0);
 }
 
+void shim_dump_nothing(void)
+{
+    if (geteuid() == 0)
+        (void)prctl(PR_SET_DUMPABLE, 0); /* cannot fail */
+}
+
 void shim_withdraw(void)
 {
     for (size_t i = 0; i < COUNT_OF(unwanted); i++)
@@ -360,8 +346,7 @@ void shim_withdraw(void)
     /* No core file with a payload's output or environment in it.  Not by a limit, which the payload
      * would inherit; and not as another user, since then the daemon could not look at our
      * descriptors, by which it finds us (shim_find). */
-    if (geteuid() == 0)
-        (void)prctl(PR_SET_DUMPABLE, 0); /* cannot fail */
+    shim_dump_nothing();
 
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd >= 0) {
@@ -439,7 +424,6 @@ static const struct shim nothing_yet = {
     .signal_fd = -1,
     .timer_fd = -1,
     .listen_fd = -1,
-    .exec_fd = -1,
     .clients = {{.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}},
     .phase = SHIM_STARTING,
     .log = {.alloc_fd = -1},
@@ -480,12 +464,15 @@ int main(int argc, char **argv)
     nursery_main(argv);
     shim_stand_alone();
     clients_add(&shim, SHIM_FD_CONTROL);
-    if (proc_identify(getpid(), &shim.self, &err) != 0 || begin(&shim, &launch, &err) != 0) {
+    if (proc_identify(getpid(), &shim.self, &err) != 0 || begin(&shim, &launch, &err) != 0 ||
+        payload_failed(&shim, &err)) {
         not_started(&shim, &err);
         for (int i = 0; i < CLIENTS_MAX; i++) {
             if (shim.clients[i].fd >= 0)
                 clients_receive(&shim, &shim.clients[i]); /* its hello, to know how to tell it */
         }
+    } else {
+        started(&shim);
     }
     launch_close(&launch);
     while (!is_finished(&shim))

@@ -8,6 +8,10 @@
  * is looked at beneath it, for the payload may have put links there; they are the exec's to follow,
  * as the task's user.
  *
+ * The child has the shim's memory until its exec (proc_become): copying it, and taking the copy
+ * apart, costs more than all that the child does.  The shim answers nobody meanwhile, and a file
+ * system that lets the exec wait lets the shim wait, which a daemon bounds by ending it.
+ *
  * Invariant: whoever sees the lock free knows that every process of the payload is in its cgroup.
  * The child holds the lock until it has entered, and the shim until it ends.
  */
@@ -24,6 +28,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -32,7 +37,8 @@
 
 /* What the child was doing when it failed. */
 enum step {
-    STEP_CGROUP = 1,
+    STEP_NONE, /* it runs */
+    STEP_CGROUP,
     STEP_STREAMS,
     STEP_NETWORK,
     STEP_HOSTNAME,
@@ -41,11 +47,6 @@ enum step {
     STEP_USER,
     STEP_DIRECTORY,
     STEP_RUN
-};
-
-struct failure {
-    int32_t step, os;
-    char what[STEP_TEXT_SIZE]; /* of STEP_ROOT */
 };
 
 /* --- finding the program --- */
@@ -130,7 +131,7 @@ bool payload_find_program(struct launch *launch, int task_fd)
     return find_in_path(to, launch);
 }
 
-/* --- the child, from fork to exec --- */
+/* --- the child, until its exec --- */
 
 void payload_set_oom_score(uint64_t adjustment)
 {
@@ -191,15 +192,26 @@ static bool enter_directory(const struct launch *launch, int task_fd)
     return (launch->work_dir == NULL ? fchdir(task_fd) : chdir(launch->work_dir)) == 0;
 }
 
-static enum step become(const struct shim *shim, struct launch *launch, int task_fd,
-                        const int streams[2], char ret_what[STEP_TEXT_SIZE])
+/* What the child, which has our memory until its exec, is to become; and what came of it. */
+struct birth {
+    const struct shim *shim;
+    struct launch *launch;
+    const int *streams;
+    int task_fd;
+    struct payload_failure failure;
+};
+
+PROC_IN_CHILD static enum step become(struct birth *birth)
 {
-    int null;
+    const struct shim *shim = birth->shim;
+    struct launch *launch = birth->launch;
+    const int *streams = birth->streams;
+    int null, task_fd = birth->task_fd;
 
     if (!enter_cgroups(shim, launch))
         return STEP_CGROUP;
     (void)close(shim->task_fd); /* only now: see the head of this file */
-    (void)setpgid(0, 0);        /* the parent does it, too; one of us is first */
+    (void)setpgid(0, 0);        /* cannot fail: it leads none, and no session */
     shim_reset_signals();
     payload_set_oom_score(launch->oom_score_adj);
     null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -211,7 +223,7 @@ static enum step become(const struct shim *shim, struct launch *launch, int task
     if (launch->hostname != NULL && sethostname(launch->hostname, strlen(launch->hostname)) != 0)
         return STEP_HOSTNAME;
     if (has_own_root(launch)) {
-        if (!enter_root(launch, &task_fd, ret_what))
+        if (!enter_root(launch, &task_fd, birth->failure.what))
             return STEP_ROOT;
         if (!payload_find_program(launch, task_fd))
             return STEP_FIND;
@@ -229,15 +241,13 @@ static enum step become(const struct shim *shim, struct launch *launch, int task
     return STEP_RUN;
 }
 
-static _Noreturn void run_child(const struct shim *shim, struct launch *launch, int task_fd,
-                                const int streams[2], int report_fd)
+PROC_IN_CHILD static void run_child(void *ctx)
 {
-    struct failure failure = {0};
+    struct birth *birth = ctx;
+    enum step step = become(birth); /* returns only to fail */
 
-    failure.step = (int32_t)become(shim, launch, task_fd, streams, failure.what);
-    failure.os = errno;
-    (void)!write(report_fd, &failure, sizeof(failure)); /* a pipe of ours: fits, one reader */
-    _exit(127);
+    birth->failure.os = step == STEP_FIND ? 0 : errno;
+    birth->failure.step = step;
 }
 
 /* --- the shim's side --- */
@@ -269,28 +279,26 @@ uint64_t payload_namespaces(const struct launch *launch)
            (launch->hostname != NULL ? CLONE_NEWUTS : 0u);
 }
 
-static int fork_payload(struct shim *shim, struct launch *launch, int task_fd, const int streams[2],
+static int make_payload(struct shim *shim, struct launch *launch, int task_fd, const int streams[2],
                         struct err *err)
 {
     char directory[CGROUP_NAME_SIZE + 64] = "";
-    int report[2];
+    struct birth birth = {.shim = shim, .launch = launch, .streams = streams, .task_fd = task_fd};
     pid_t pid;
 
-    if (pipe2(report, O_CLOEXEC | O_NONBLOCK) != 0)
-        return err_os(err, err_from_errno(errno), errno, "cannot make a pipe");
     if (shim->cgroup[0] != '\0')
         cgroup_directory(shim->cgroup_mode, shim->cgroup, directory, sizeof(directory));
-    int code =
-        proc_fork(directory[0] == '\0' ? NULL : directory, payload_namespaces(launch), &pid, err);
-    if (code == 0 && pid == 0)
-        run_child(shim, launch, task_fd, streams, report[1]);
-    (void)close(report[1]); /* the child's copy is what counts */
-    if (code != 0) {
-        (void)close(report[0]);
+    int code = proc_become(directory[0] == '\0' ? NULL : directory, payload_namespaces(launch),
+                           run_child, &birth, &pid, err);
+    if (launch->switch_user)
+        shim_dump_nothing(); /* our memory may be dumped as the machine wishes it of such users */
+    if (code != 0)
         return code;
+    if (birth.failure.step != STEP_NONE) {
+        (void)waitpid(pid, NULL, 0); /* it is ending or has ended */
+        shim->failure = birth.failure;
+        return 0;
     }
-    (void)setpgid(pid, pid); /* fails if the child was first and has run its program */
-    shim->exec_fd = report[0];
     shim->payload_pid = pid;
     code = proc_identify(pid, &shim->payload, err);
     check(code == 0); /* our child, not reaped */
@@ -341,7 +349,7 @@ int payload_start(struct shim *shim, struct launch *launch, struct err *err)
     if (code == 0)
         code = task_file_begin(shim->task_fd, err);
     if (code == 0)
-        code = fork_payload(shim, launch, task_fd, streams, err);
+        code = make_payload(shim, launch, task_fd, streams, err);
     for (int i = 0; i < 2; i++) {
         if (streams[i] >= 0)
             (void)close(streams[i]); /* the payload's ends */
@@ -349,70 +357,62 @@ int payload_start(struct shim *shim, struct launch *launch, struct err *err)
     return code;
 }
 
-bool payload_failed(struct shim *shim, struct err *err)
+bool payload_failed(const struct shim *shim, struct err *err)
 {
-    struct failure failure;
-    ssize_t got = read(shim->exec_fd, &failure, sizeof(failure));
+    const struct payload_failure *failure = &shim->failure;
     const char *command = shim->command;
 
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+    switch ((enum step)failure->step) {
+    case STEP_NONE:
         return false;
-    (void)close(shim->exec_fd); /* has told what it had to tell */
-    shim->exec_fd = -1;
-    if (got != (ssize_t)sizeof(failure))
-        return false; /* closed by the exec */
-
-    switch ((enum step)failure.step) {
     case STEP_CGROUP:
-        (void)err_os(err, err_from_errno(failure.os), failure.os, "cannot enter the cgroup %s",
+        (void)err_os(err, err_from_errno(failure->os), failure->os, "cannot enter the cgroup %s",
                      shim->cgroup);
         break;
     case STEP_STREAMS:
-        (void)err_os(err, err_from_errno(failure.os), failure.os, "cannot set up its streams");
+        (void)err_os(err, err_from_errno(failure->os), failure->os, "cannot set up its streams");
         break;
     case STEP_NETWORK:
-        (void)err_os(err, err_from_errno(failure.os), failure.os,
+        (void)err_os(err, err_from_errno(failure->os), failure->os,
                      "cannot enter the network namespace of its alloc");
         break;
     case STEP_HOSTNAME:
-        (void)err_os(err, err_from_errno(failure.os), failure.os, "cannot have its hostname");
+        (void)err_os(err, err_from_errno(failure->os), failure->os, "cannot have its hostname");
         break;
     case STEP_ROOT:
-        failure.what[sizeof(failure.what) - 1] = '\0';
-        if (failure.os == ESTALE)
+        if (failure->os == ESTALE)
             (void)err_set(err, ERR_GONE, "a volume is not mounted any more: could not %s",
-                          failure.what);
+                          failure->what);
         else
-            (void)err_os(err, err_from_errno(failure.os), failure.os,
-                         "cannot make the task's root: could not %s", failure.what);
+            (void)err_os(err, err_from_errno(failure->os), failure->os,
+                         "cannot make the task's root: could not %s", failure->what);
         break;
     case STEP_FIND:
         (void)err_set(err, ERR_GONE, "command \"%s\" not found in the task's root", command);
-        failure.os = 0;
         break;
     case STEP_USER:
-        (void)err_os(err, err_from_errno(failure.os), failure.os, "cannot switch to user \"%s\"",
+        (void)err_os(err, err_from_errno(failure->os), failure->os, "cannot switch to user \"%s\"",
                      shim->user_name);
         break;
     case STEP_DIRECTORY:
-        (void)err_os(err, err_from_errno(failure.os), failure.os,
+        (void)err_os(err, err_from_errno(failure->os), failure->os,
                      "cannot change to its working directory");
         break;
     case STEP_RUN:
-        if (failure.os == ENOENT)
-            (void)err_os(err, ERR_GONE, failure.os,
+        if (failure->os == ENOENT)
+            (void)err_os(err, ERR_GONE, failure->os,
                          "cannot run command \"%s\": the interpreter it names is missing", command);
-        else if (failure.os == EACCES && shim->user_name[0] != '\0')
-            (void)err_os(err, ERR_REFUSED, failure.os,
+        else if (failure->os == EACCES && shim->user_name[0] != '\0')
+            (void)err_os(err, ERR_REFUSED, failure->os,
                          "cannot run command \"%s\" as user \"%s\", who may not read or reach it",
                          command, shim->user_name);
         else
-            (void)err_os(err, err_from_errno(failure.os), failure.os, "cannot run command \"%s\"",
+            (void)err_os(err, err_from_errno(failure->os), failure->os, "cannot run command \"%s\"",
                          command);
         break;
     }
-    err->recoverable = failure.os == EAGAIN || failure.os == ENOMEM || failure.os == EMFILE ||
-                       failure.os == ENFILE || failure.os == ETXTBSY || failure.os == ESTALE;
+    err->recoverable = failure->os == EAGAIN || failure->os == ENOMEM || failure->os == EMFILE ||
+                       failure->os == ENFILE || failure->os == ETXTBSY || failure->os == ESTALE;
     return true;
 }
 

@@ -47,7 +47,7 @@ enum shim_message {
     SHIM_WELCOME = 64, /* struct shim_state; protocol 0: no common version */
     SHIM_STATE = 65,   /* struct shim_state */
     SHIM_REPLY = 66,   /* struct shim_reply */
-    SHIM_STARTED = 67, /* struct shim_state */
+    SHIM_STARTED = 67, /* struct shim_state; of shims that say WELCOME before they have started */
     SHIM_EXIT = 68,    /* struct shim_exit */
 };
 

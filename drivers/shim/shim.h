@@ -96,15 +96,22 @@ struct client {
     uint16_t protocol; /* 0: has not said hello */
 };
 
-enum { SHIM_SIGNALS = 65 };
+enum { SHIM_SIGNALS = 65, STEP_TEXT_SIZE = 64 };
+
+/* Where on its way to the exec the payload's process failed, and why. */
+struct payload_failure {
+    int step; /* enum step of payload.c, 0: it did not */
+    int os;
+    char what[STEP_TEXT_SIZE];
+};
 
 struct shim {
     int task_fd, signal_fd, timer_fd, listen_fd;
-    int exec_fd; /* the payload's report until its exec, then -1 */
     struct client clients[CLIENTS_MAX];
 
     enum shim_phase phase;
     bool finished; /* nothing left but to tell */
+    struct payload_failure failure;
     struct proc_identity self, payload;
     pid_t payload_pid; /* 0: none, or reaped: its number may be somebody else's */
     uint64_t key_digest;
@@ -121,7 +128,6 @@ struct shim {
     uint64_t trim_at_ms; /* 0: the log buffer is not in memory */
     uint64_t timer_set_ms;
     bool stop_asked;
-    int stop_signal;
     uint32_t told[SHIM_SIGNALS]; /* of each signal, the number that it was sent under last */
     bool childless; /* nothing of the payload is alive: its orphans would be our children */
     uint32_t rest_again_ms;
@@ -147,11 +153,11 @@ bool payload_find_program(struct launch *launch, int task_fd);
 uint64_t payload_namespaces(const struct launch *launch);
 void payload_set_oom_score(uint64_t adjustment);
 
-/* Everything from cgroup to fork.  Afterwards exec_fd tells whether the program runs. */
+/* Everything from cgroup to exec.  Afterwards the program runs, or has failed. */
 int payload_start(struct shim *shim, struct launch *launch, struct err *err);
 
-/* Reads the child's report: true if the program could not be run, and then why. */
-bool payload_failed(struct shim *shim, struct err *err);
+/* True if the program could not be run, and then why. */
+bool payload_failed(const struct shim *shim, struct err *err);
 
 /* Sends SIGNAL to the main process; ERR_GONE if it has ended. */
 int payload_signal(struct shim *shim, int signal);
@@ -166,8 +172,6 @@ void payload_kill_rest(struct shim *shim);
 void payload_leave_rest(struct shim *shim);
 
 /* isolate.c: in the child, between its birth and its exec */
-
-enum { STEP_TEXT_SIZE = 64 };
 
 /* Makes the task's directory the root of the calling process, which has a mount namespace of its
  * own, with what LAUNCH binds into it and the kernel's file systems; it is the working directory
@@ -188,7 +192,6 @@ int clients_listen(struct shim *shim, struct err *err);
 void clients_add(struct shim *shim, int fd);
 void clients_accept(struct shim *shim);
 void clients_receive(struct shim *shim, struct client *client);
-void clients_tell_started(struct shim *shim);
 void clients_tell_exit(struct shim *shim);
 bool clients_any(const struct shim *shim); /* is a daemon listening? */
 
@@ -203,6 +206,9 @@ void nursery_main(char **argv);
 /* What every helper of ours does first, and what it makes inherits: out of reach of signals and of
  * the memory's killer. */
 void shim_withdraw(void);
+
+/* A core of ours would have a payload's environment in it. */
+void shim_dump_nothing(void);
 
 /* For what is no helper any more: signals as they were. */
 void shim_reset_signals(void);

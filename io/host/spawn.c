@@ -1,11 +1,12 @@
 /*
- * Making processes: spawn (a program of ours, from the daemon) and fork (a payload, from its shim).
+ * Making processes: spawn (a program of ours, from the daemon), become (a payload, from its shim)
+ * and fork (a command in a task, from its helper, which listens meanwhile).
  *
- * Spawn is a vfork by hand: the child borrows our memory until its exec, so that a start costs the
- * same from a daemon of any size, and it is born in its cgroup (clone3, CLONE_INTO_CGROUP), so that
- * there is no instant at which it shares the daemon's (R-14) and no migration, which stops every
- * fork on the machine.  The child runs on our stack below our frame while we wait; it only makes
- * system calls, and reports trouble through the memory we share.
+ * The first two are a vfork by hand: the child borrows our memory until its exec, so that a start
+ * costs the same from a daemon of any size, and it is born in its cgroup (clone3,
+ * CLONE_INTO_CGROUP), so that there is no instant at which it shares the daemon's (R-14) and no
+ * migration, which stops every fork on the machine.  The child runs on our stack below our frame
+ * while we wait, and reports trouble through the memory we share.
  */
 #include "io/proc.h"
 
@@ -24,21 +25,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The child never returns into instrumented frames to clean their shadow: it must leave none. */
-#define IN_CHILD __attribute__((noinline, no_sanitize("address", "undefined")))
-
 enum { KERNEL_SIGNALS = 64, KERNEL_SIGSET_BYTES = 8 };
 
 struct plan {
     const struct proc_spawn *spawn;
     const char *volatile failed_at; /* written by the child, NULL if all went well */
     volatile int failed_os;
-    bool enter_cgroup; /* not born there */
     struct rlimit files;
 };
 
 /* By hand, because the library refuses its two internal signals, which we might inherit ignored. */
-IN_CHILD static void reset_signals(void)
+PROC_IN_CHILD static void reset_signals(void)
 {
     struct {
         void (*handler)(int);
@@ -55,7 +52,7 @@ IN_CHILD static void reset_signals(void)
 
 /* Gives the child 0..2 as /dev/null and its own descriptors from 3 on.  They are first moved above
  * the places they go to, so that none is overwritten before it was copied. */
-IN_CHILD static const char *arrange_fds(const struct proc_spawn *spawn)
+PROC_IN_CHILD static const char *arrange_fds(const struct proc_spawn *spawn)
 {
     int count = (int)spawn->fds_count, moved[PROC_SPAWN_FDS_MAX];
 
@@ -80,7 +77,7 @@ IN_CHILD static const char *arrange_fds(const struct proc_spawn *spawn)
     return NULL;
 }
 
-IN_CHILD static const char *enter_cgroup(const char *directory)
+PROC_IN_CHILD static const char *enter_cgroup(const char *directory)
 {
     int root = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int procs = root < 0 ? -1 : openat(root, "cgroup.procs", O_WRONLY | O_CLOEXEC);
@@ -88,16 +85,14 @@ IN_CHILD static const char *enter_cgroup(const char *directory)
     return procs < 0 || write(procs, "0", 1) != 1 ? "enter its cgroup" : NULL;
 }
 
-IN_CHILD static const char *become(const struct plan *plan)
+PROC_IN_CHILD static const char *carry_out(const struct plan *plan)
 {
     const struct proc_spawn *spawn = plan->spawn;
     const char *failed = NULL;
 
     reset_signals();
     (void)umask(022); /* a thread of the pool has none; cannot fail */
-    if (plan->enter_cgroup)
-        failed = enter_cgroup(spawn->cgroup);
-    if (failed == NULL && setsid() < 0)
+    if (setsid() < 0)
         failed = "make a session";
     if (failed == NULL)
         failed = arrange_fds(spawn);
@@ -113,10 +108,28 @@ IN_CHILD static const char *become(const struct plan *plan)
     return failed;
 }
 
-IN_CHILD static void child_run(struct plan *plan)
+PROC_IN_CHILD static void run_plan(void *ctx)
 {
-    plan->failed_at = become(plan);
+    struct plan *plan = ctx;
+
+    plan->failed_at = carry_out(plan);
     plan->failed_os = errno;
+}
+
+/* What a child does, in the cgroup of that directory first, unless it was born there: NULL. */
+struct child {
+    void (*run)(void *ctx);
+    void *ctx;
+    const char *cgroup;
+    volatile int lost; /* why it could not enter the cgroup, written by the child */
+};
+
+PROC_IN_CHILD static void child_run(struct child *child)
+{
+    if (child->cgroup != NULL && enter_cgroup(child->cgroup) != NULL)
+        child->lost = errno;
+    else
+        child->run(child->ctx);
     for (;;)
         (void)syscall(SYS_exit_group, 127); /* ends us without the library's farewell */
 }
@@ -146,25 +159,31 @@ __attribute__((always_inline)) static inline long call_here(long number, long a,
 #endif
 }
 
-/* Returns the pid, or a negative errno.  A kernel (or its system call filter, as in containers)
- * without clone3 gets the old call, and the child enters its cgroup by itself. */
-IN_CHILD static long start_child(struct plan *plan, struct clone_args *args)
+PROC_IN_CHILD static long start_new(struct child *child, struct clone_args *args)
 {
     long pid = call_here(SYS_clone3, (long)args, sizeof(*args), 0);
 
     if (pid == 0)
-        child_run(plan);
+        child_run(child);
     return pid;
 }
 
-IN_CHILD static long start_child_old(struct plan *plan, struct clone_args *args)
+PROC_IN_CHILD static long start_old(struct child *child, const struct clone_args *args)
 {
     long flags = (long)((args->flags & ~(__u64)CLONE_INTO_CGROUP) | SIGCHLD);
     long pid = call_here(SYS_clone, flags, 0, (long)args->pidfd);
 
     if (pid == 0)
-        child_run(plan);
+        child_run(child);
     return pid;
+}
+
+static int open_cgroup(const char *directory, int *ret_fd, struct err *err)
+{
+    *ret_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return *ret_fd >= 0
+               ? 0
+               : err_os(err, err_from_errno(errno), errno, "cannot open the cgroup %s", directory);
 }
 
 /* The machine is out of something, for now. */
@@ -177,56 +196,89 @@ static int no_process(struct err *err, int os)
     return code;
 }
 
-int proc_spawn(const struct proc_spawn *spawn, pid_t *ret_pid, int *ret_pidfd, struct err *err)
+/* Returns when CHILD has become another program or ends.  A kernel (or its system call filter, as
+ * in containers) without clone3 gets the old call, and the child enters CGROUP by itself. */
+static int start(struct child *child, struct clone_args *args, const char *cgroup, pid_t *ret_pid,
+                 struct err *err)
 {
     scoped_fd int cgroup_fd = -1;
+    int code = cgroup == NULL ? 0 : open_cgroup(cgroup, &cgroup_fd, err);
+
+    if (code != 0)
+        return code;
+    args->exit_signal = SIGCHLD;
+    args->flags |= CLONE_VM | CLONE_VFORK | (cgroup == NULL ? 0 : CLONE_INTO_CGROUP);
+    args->cgroup = cgroup_fd < 0 ? 0 : (__u64)cgroup_fd;
+    long pid = start_new(child, args);
+    if (pid == -ENOSYS || pid == -EOPNOTSUPP) {
+        child->cgroup = cgroup;
+        pid = start_old(child, args);
+    }
+    if (pid < 0)
+        return no_process(err, (int)-pid);
+    *ret_pid = (pid_t)pid;
+    return 0;
+}
+
+int proc_spawn(const struct proc_spawn *spawn, pid_t *ret_pid, int *ret_pidfd, struct err *err)
+{
     int pidfd = -1;
+    pid_t pid;
     sigset_t all, before;
 
     check(spawn->fds_count <= PROC_SPAWN_FDS_MAX);
     check(spawn->path[0] == '/');
-    if (spawn->cgroup != NULL) {
-        cgroup_fd = open(spawn->cgroup, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (cgroup_fd < 0)
-            return err_os(err, err_from_errno(errno), errno, "cannot open the cgroup %s",
-                          spawn->cgroup);
-    }
 
     struct plan plan = {.spawn = spawn};
+    struct child child = {.run = run_plan, .ctx = &plan};
     check(getrlimit(RLIMIT_NOFILE, &plan.files) == 0);
     if (spawn->files_soft != 0 && spawn->files_soft < plan.files.rlim_max)
         plan.files.rlim_cur = spawn->files_soft;
     struct clone_args args = {
-        .flags = CLONE_VM | CLONE_VFORK | (ret_pidfd == NULL ? 0 : CLONE_PIDFD) |
-                 (spawn->cgroup == NULL ? 0 : CLONE_INTO_CGROUP),
+        .flags = ret_pidfd == NULL ? 0 : CLONE_PIDFD,
         .pidfd = (__u64)(uintptr_t)&pidfd,
-        .exit_signal = SIGCHLD,
-        .cgroup = cgroup_fd < 0 ? 0 : (__u64)cgroup_fd,
     };
     check(sigfillset(&all) == 0);
     check(sigprocmask(SIG_BLOCK, &all, &before) == 0); /* no handler of ours runs in the child */
-    long pid = start_child(&plan, &args);
-    if (pid == -ENOSYS || pid == -EOPNOTSUPP) {
-        plan.enter_cgroup = spawn->cgroup != NULL;
-        pid = start_child_old(&plan, &args);
-    }
+    int code = start(&child, &args, spawn->cgroup, &pid, err);
     check(sigprocmask(SIG_SETMASK, &before, NULL) == 0);
 
-    if (pid < 0)
-        return no_process(err, (int)-pid);
+    if (code != 0)
+        return code;
+    if (child.lost != 0)
+        plan.failed_at = "enter its cgroup";
     if (plan.failed_at != NULL) {
-        int os = plan.failed_os;
+        int os = child.lost != 0 ? child.lost : plan.failed_os;
 
-        (void)waitpid((pid_t)pid, NULL, 0); /* it is ending or has ended */
+        (void)waitpid(pid, NULL, 0); /* it is ending or has ended */
         if (pidfd >= 0)
             (void)close(pidfd); /* of a process that is gone */
         return err_os(err, err_from_errno(os), os, "cannot start %s: could not %s", spawn->path,
                       plan.failed_at);
     }
-    *ret_pid = (pid_t)pid;
+    *ret_pid = pid;
     if (ret_pidfd != NULL)
         *ret_pidfd = pidfd;
     return 0;
+}
+
+int proc_become(const char *cgroup, uint64_t namespaces, void (*run)(void *ctx), void *ctx,
+                pid_t *ret_pid, struct err *err)
+{
+    struct child child = {.run = run, .ctx = ctx};
+    struct clone_args args = {.flags = namespaces};
+    pid_t pid;
+    int code = start(&child, &args, cgroup, &pid, err);
+
+    if (code != 0)
+        return code;
+    if (child.lost == 0) {
+        *ret_pid = pid;
+        return 0;
+    }
+    (void)waitpid(pid, NULL, 0); /* it is ending or has ended */
+    return err_os(err, err_from_errno(child.lost), child.lost, "cannot enter the cgroup %s",
+                  cgroup);
 }
 
 int proc_fork(const char *cgroup, uint64_t namespaces, pid_t *ret_pid, struct err *err)
@@ -235,9 +287,9 @@ int proc_fork(const char *cgroup, uint64_t namespaces, pid_t *ret_pid, struct er
     struct clone_args args = {.flags = namespaces, .exit_signal = SIGCHLD};
 
     if (cgroup != NULL) {
-        cgroup_fd = open(cgroup, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (cgroup_fd < 0)
-            return err_os(err, err_from_errno(errno), errno, "cannot open the cgroup %s", cgroup);
+        int code = open_cgroup(cgroup, &cgroup_fd, err);
+        if (code != 0)
+            return code;
         args.flags |= CLONE_INTO_CGROUP;
         args.cgroup = (__u64)cgroup_fd;
     }

@@ -484,6 +484,47 @@ static void test_spawn_returns_a_pidfd_of_the_child(void **state)
     assert_return_code(close(pidfd), 0);
 }
 
+struct becoming {
+    const char *program; /* NULL: it does not become anything */
+    pid_t parent;
+    int failed;
+};
+
+PROC_IN_CHILD static void become(void *ctx)
+{
+    struct becoming *becoming = ctx;
+    char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){"exit 7"}, NULL};
+
+    becoming->parent = getppid();
+    if (becoming->program != NULL)
+        (void)execve(becoming->program, argv, no_environment);
+    becoming->failed = becoming->program != NULL ? errno : EPERM;
+}
+
+static void test_child_that_becomes_a_program_tells_in_our_memory_how_it_went(void **state)
+{
+    struct becoming program = {.program = "/bin/sh"}, missing = {.program = "/nowhere/program"},
+                    none = {.program = NULL};
+    const struct {
+        struct becoming *becoming;
+        int failed, code;
+    } cases[] = {{&program, 0, 7}, {&missing, ENOENT, 127}, {&none, EPERM, 127}};
+    struct err err = {0};
+    pid_t pid = 0;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        assert_int_equal(proc_become(NULL, 0, become, cases[i].becoming, &pid, &err), 0);
+        assert_int_equal(cases[i].becoming->parent, getpid()); /* we waited for it */
+        assert_int_equal(cases[i].becoming->failed, cases[i].failed);
+        assert_int_equal(reap(pid), cases[i].code << 8);
+    }
+    pid = 0;
+    assert_int_equal(proc_become("/nowhere", 0, become, &none, &pid, &err), ERR_GONE);
+    assert_int_equal(pid, 0);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -503,6 +544,7 @@ int main(void)
         cmocka_unit_test(test_spawn_lowers_only_the_soft_limit_of_descriptors),
         cmocka_unit_test(test_spawn_of_missing_program_says_so_and_leaves_nothing),
         cmocka_unit_test(test_spawn_returns_a_pidfd_of_the_child),
+        cmocka_unit_test(test_child_that_becomes_a_program_tells_in_our_memory_how_it_went),
     };
 
     return cmocka_run_group_tests_name("proc", tests, NULL, NULL);
