@@ -263,11 +263,29 @@ void text_whole(char *text)
     *to = '\0';
 }
 
+/* How many of LENGTH bytes at AT are ASCII and no NUL, as far as eight of them are. */
+static size_t plain_length(const unsigned char *at, size_t length)
+{
+    static const uint64_t ones = UINT64_C(0x0101010101010101);
+    size_t plain = 0;
+    uint64_t word;
+
+    for (; plain + sizeof(word) <= length; plain += sizeof(word)) {
+        memcpy(&word, at + plain, sizeof(word));
+        if ((((word - ones) | word) & ones << 7) != 0) /* a NUL borrows */
+            break;
+    }
+    return plain;
+}
+
 bool text_is_utf8(const char *bytes, size_t length)
 {
     const unsigned char *at = (const unsigned char *)bytes, *end = at + length;
 
     while (at < end) {
+        at += plain_length(at, (size_t)(end - at));
+        if (at == end)
+            break;
         unsigned char lead = *at++;
         int more = lead < 0x80u ? 0 : lead >= 0xF0u ? 3 : lead >= 0xE0u ? 2 : 1;
         uint32_t point = lead;

@@ -137,6 +137,19 @@ static void test_utf8_refuses_overlong_surrogates_and_halves(void **state)
     for (size_t i = 0; i < COUNT_OF(bad); i++)
         assert_false(text_is_utf8(bad[i], strlen(bad[i])));
     assert_false(text_is_utf8("a\0b", 3));
+    for (size_t at = 0; at < 24; at++) { /* wherever it stands among what is plain */
+        static const char plain[] = "0123456789abcdefghijklmn";
+        char text[sizeof(plain)];
+
+        memcpy(text, plain, sizeof(plain));
+        assert_true(text_is_utf8(text, 24));
+        text[at] = '\0';
+        assert_false(text_is_utf8(text, 24));
+        text[at] = '\x80';
+        assert_false(text_is_utf8(text, 24));
+        text[at] = '\x01';
+        assert_true(text_is_utf8(text, 24));
+    }
     assert_true(text_is_utf8("\xe2\x82\xac \xf0\x9f\x98\x80", 8));
 }
 
