@@ -28,11 +28,23 @@ void hcl_step_byte(struct hcl_parser *parser)
 
 void hcl_step_text(struct hcl_parser *parser, uint32_t length)
 {
-    const char *text = parser->file->text + parser->at;
+    const char *next = parser->file->text + parser->at + 1; /* there is a NUL behind it */
+    uint64_t word;
+    uint32_t i = 0;
 
     check(length <= parser->file->length - parser->at);
-    for (uint32_t i = 0; i < length; i++)
-        parser->column += ((unsigned char)text[i + 1] & 0xC0u) != 0x80u;
+    while (i < length) {
+        bool many = length - i >= sizeof(word);
+
+        if (many)
+            memcpy(&word, next + i, sizeof(word));
+        if (many && (word & UINT64_C(0x8080808080808080)) == 0) { /* ASCII, as most of it is */
+            parser->column += sizeof(word);
+            i += sizeof(word);
+        } else {
+            parser->column += ((unsigned char)next[i++] & 0xC0u) != 0x80u;
+        }
+    }
     parser->at += length;
 }
 
@@ -256,7 +268,11 @@ static int scan_operator(struct hcl_parser *parser)
         {"||", TOKEN_OR},         {"=>", TOKEN_ARROW},         {"~}", TOKEN_STRIP_CLOSE},
     };
 
+    char byte = hcl_peek(parser, 0);
+
     for (size_t i = 0; i < COUNT_OF(operators); i++) {
+        if (operators[i].text[0] != byte)
+            continue;
         uint32_t length = (uint32_t)strlen(operators[i].text), same = 0;
 
         while (same < length && hcl_peek(parser, same) == operators[i].text[same])
@@ -267,7 +283,6 @@ static int scan_operator(struct hcl_parser *parser)
             hcl_step_byte(parser);
         return operators[i].token;
     }
-    char byte = hcl_peek(parser, 0);
     if (strchr("{}[]()=,.:?+-*/%!<>\"", byte) == NULL)
         return 0;
     hcl_step_byte(parser);

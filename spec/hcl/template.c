@@ -244,8 +244,9 @@ static bool parse_literal(struct template *template, struct parts *parts)
     }
     struct hcl_expression *node = hcl_node(parser, NODE_LITERAL, place);
     if (node != NULL) {
-        json_t *text = json_stringn(buffer.bytes == NULL ? "" : buffer.bytes + skipped,
-                                    buffer.length - skipped);
+        /* The file was looked at: it is UTF-8. */
+        json_t *text = json_stringn_nocheck(buffer.bytes == NULL ? "" : buffer.bytes + skipped,
+                                            buffer.length - skipped);
         node->value = hcl_keep_value(parser->file, text);
         add_part(parts, node);
     }

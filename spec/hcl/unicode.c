@@ -14,11 +14,16 @@
 
 static bool is_ascii(const char *text, size_t length)
 {
-    for (size_t i = 0; i < length; i++) {
-        if ((unsigned char)text[i] >= 0x80)
-            return false;
+    uint64_t word, high = 0;
+    size_t i = 0;
+
+    for (; i + sizeof(word) <= length; i += sizeof(word)) {
+        memcpy(&word, text + i, sizeof(word));
+        high |= word;
     }
-    return true;
+    for (; i < length; i++)
+        high |= (unsigned char)text[i];
+    return (high & UINT64_C(0x8080808080808080)) == 0;
 }
 
 json_t *hcl_text(const char *text, size_t length)
@@ -27,11 +32,13 @@ json_t *hcl_text(const char *text, size_t length)
     uint8_t *normal;
     json_t *value;
 
-    if (is_ascii(text, length) || !text_is_utf8(text, length))
-        return json_stringn(text, length);
+    if (is_ascii(text, length))
+        return json_stringn_nocheck(text, length);
+    if (!text_is_utf8(text, length))
+        return json_stringn(text, length); /* which may have NUL */
     normal = u8_normalize(UNINORM_NFC, (const uint8_t *)text, length, NULL, &normal_length);
     check(normal != NULL); /* it is UTF-8: memory alone could be missing */
-    value = json_stringn((const char *)normal, normal_length);
+    value = json_stringn_nocheck((const char *)normal, normal_length);
     free(normal);
     return value;
 }

@@ -53,9 +53,13 @@ static bool is_space(char c)
 
 static void advance(struct reading *reading, size_t length)
 {
-    for (size_t i = 0; i < length; i++)
-        reading->line += reading->at[i] == '\n';
-    reading->at += length;
+    const char *end = reading->at + length, *line;
+
+    while ((line = memchr(reading->at, '\n', (size_t)(end - reading->at))) != NULL) {
+        reading->line++;
+        reading->at = line + 1;
+    }
+    reading->at = end;
 }
 
 static void skip_spaces(struct reading *reading)
