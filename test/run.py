@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs test programs, each under a time limit, and says what came of them and which took longest.
+"""Runs test programs, each under a time limit, and says what came of them, which took longest, and
+which wanted most of the processors.
 
 usage: test/run.py [--live] [-j N] BUILD_DIR...
 
@@ -22,6 +23,8 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 
 UNIT_LIMIT_S, LIVE_LIMIT_S, LIVE_AT_ONCE, LIVE_PATIENCE = 1200, 2700, 2, '3'
@@ -61,26 +64,31 @@ def count(output, status, totals):
 
 
 class Done:
-    """One program that has been run."""
+    """One program that has been run, how long it took, and for how long processors were busy with it
+    and all that it has waited for: not with what has outlived its parents."""
 
     def __init__(self, command, limit_s, env):
         self.name = ' '.join(command)
         start = time.monotonic()
-        try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, timeout=limit_s, env=env,
-                                  start_new_session=True)
-            self.output, self.status = done.stdout.decode(errors='replace'), done.returncode
-        except subprocess.TimeoutExpired as late:
-            self.output = (late.stdout or b'').decode(errors='replace') + \
-                '\ntimed out after %d s\n' % limit_s
-            self.status = -1
-        self.took_s = time.monotonic() - start
+        with tempfile.TemporaryFile() as said:
+            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said,
+                                     stderr=subprocess.STDOUT, env=env, start_new_session=True)
+            late = threading.Timer(limit_s, child.kill)
+            late.start()
+            _, status, used = os.wait4(child.pid, 0)
+            child.returncode = self.status = os.waitstatus_to_exitcode(status)
+            late.cancel()
+            self.took_s, self.busy_s = time.monotonic() - start, used.ru_utime + used.ru_stime
+            said.seek(0)
+            self.output = said.read().decode(errors='replace')
+        if self.took_s >= limit_s:
+            self.output += '\ntimed out after %d s\n' % limit_s
 
 
 def report(done, totals):
     good = count(done.output, done.status, totals)
-    print('%-4s %6.1fs  %s' % ('ok' if good else 'FAIL', done.took_s, done.name), flush=True)
+    print('%-4s %6.1fs %6.1fs busy  %s' % ('ok' if good else 'FAIL', done.took_s, done.busy_s,
+                                           done.name), flush=True)
     if done.status == 77:
         print('       skipped: ' + done.output.strip().splitlines()[-1])
     if not good:
@@ -123,6 +131,12 @@ def live_tests():
     return [[path for path in paths if takes(path)[0] == busy] for busy in (True, False)]
 
 
+def most(ended, of):
+    """The ten of ENDED that have the most of the figure OF."""
+    return ', '.join('%s %.0f s' % (done.name, of(done))
+                     for done in sorted(ended, key=of, reverse=True)[:10])
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--live', action='store_true')
@@ -130,7 +144,7 @@ def main():
     parser.add_argument('builds', nargs='+')
     options = parser.parse_args()
     totals = Totals()
-    took = []
+    ended = []
     env = dict(os.environ, ASAN_OPTIONS='detect_leaks=1:abort_on_error=1',
                UBSAN_OPTIONS='print_stacktrace=1')
     live_env = dict({'CAIRN_PATIENCE': LIVE_PATIENCE}, **env,
@@ -146,12 +160,12 @@ def main():
         for paths in live_tests():
             running += lanes(paths, LIVE_AT_ONCE, LIVE_LIMIT_S, live_env)
     running += lanes(programs(options.builds), options.j, UNIT_LIMIT_S, env)
-    for ended in concurrent.futures.as_completed(running):
-        done = ended.result()
-        report(done, totals)
-        took.append((done.took_s, done.name))
-    print('slowest: ' + ', '.join('%s %.0f s' % (name, took_s)
-                                  for took_s, name in sorted(took, reverse=True)[:10]))
+    for each in concurrent.futures.as_completed(running):
+        ended.append(each.result())
+        report(ended[-1], totals)
+    print('slowest: ' + most(ended, lambda done: done.took_s))
+    print('busiest: ' + most(ended, lambda done: done.busy_s))
+    print('busy for %.0f s in all' % sum(done.busy_s for done in ended))
     print('%d passed, %d failed, %d skipped' % (totals.passed, totals.failed, totals.skipped))
     sys.exit(1 if totals.failed or not totals.passed else 0)
 
