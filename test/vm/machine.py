@@ -14,6 +14,8 @@ usage: test/vm/machine.py [CGROUPS] VERB ...
        test/vm/machine.py boot              one that runs on, with this cairn under systemd, and a disk
        test/vm/machine.py cut               takes its power away; the next boot has its disk again
        test/vm/machine.py package           test/vm/package.py, with what ./dev package has built
+       test/vm/machine.py boot-time [COUNT] from boot until so many tasks run again, 300 if not said,
+                                            beside a boot without cairn: test/vm/boot_time.py
        test/vm/machine.py cuts N [SEED] [FS...]  N power cuts on each FS, with an audit after each
        test/vm/machine.py moments N [MOST] [FS]  the disk after each flush of a run with N answers
        test/vm/machine.py shell             a root shell on its console; `poweroff -f` ends it
@@ -23,6 +25,7 @@ controllers.
 FS, the disk's file system: ext4, ext4-data (which keeps data in its log, too); for cuts xfs or btrfs.
 """
 import contextlib
+import functools
 import glob
 import hashlib
 import inspect
@@ -34,6 +37,7 @@ import sys
 import tempfile
 import threading
 import time
+from typing import NamedTuple
 
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PLACE = os.path.join(TREE, 'build', 'vm')
@@ -122,14 +126,21 @@ def make():
         out.write(recipe())
 
 
-def qemu(accel, append, *more):
-    image = os.path.join(PLACE, 'root.img')
+class Root(NamedTuple):
+    """A machine's root, and what it has MORE than others."""
+    image: str = os.path.join(PLACE, 'root.img')
+    keeps: bool = False  # what is written to it
+    more: list = []
+
+
+def qemu(accel, append, *more, root=Root()):
     return ['qemu-system-x86_64', '-machine', 'q35', '-accel', accel, '-cpu', 'max', '-smp', '2',
             '-m', '1536', '-nodefaults', '-no-reboot', '-display', 'none',
             '-kernel', os.path.join(PLACE, 'vmlinuz'), '-initrd', os.path.join(PLACE, 'initrd.img'),
             # A kernel that panics ends its machine; and on a busy host its look at the timer may fail.
             '-append', 'console=ttyS0 root=/dev/vda rw quiet panic=-1 no_timer_check ' + append,
-            '-drive', 'file=%s,if=virtio,format=raw,snapshot=on,cache=unsafe' % image, *more]
+            '-drive', 'file=%s,if=virtio,format=raw,snapshot=%s,cache=unsafe'
+            % (root.image, 'off' if root.keeps else 'on'), *root.more, *more]
 
 
 def accelerator():
@@ -202,8 +213,10 @@ def console():
     return os.path.join(PLACE, 'console-%d.log' % os.getpid())
 
 
-def boot(work, limit_s, cgroups, packed=False):
-    """Runs WORK on the machine, whose output is ours; its exit code."""
+def boot(work, limit_s, cgroups, packed=False, root=Root(), append='',
+         hear=functools.partial(print, end='', flush=True)):
+    """Runs WORK on the machine, each line of whose output we HEAR; its exit code.  APPEND: words for
+    its kernel and systemd."""
     make()
     accel, said = accelerator(), console()
     with tempfile.TemporaryDirectory(prefix='cairn-run-', dir=PLACE) as run:
@@ -211,9 +224,9 @@ def boot(work, limit_s, cgroups, packed=False):
         tree_disk(work, image, packed)
         say('booting (%s)' % accel)
         machine = subprocess.Popen(
-            qemu(accel, CGROUPS[cgroups] + 'systemd.wants=work.service',
+            qemu(accel, CGROUPS[cgroups] + append + 'systemd.wants=work.service',
                  '-drive', 'file=%s,if=virtio,format=raw,readonly=on' % image,
-                 '-serial', 'file:' + said, '-serial', 'stdio'),
+                 '-serial', 'file:' + said, '-serial', 'stdio', root=root),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors='replace')
         code = None
         try:
@@ -222,7 +235,7 @@ def boot(work, limit_s, cgroups, packed=False):
                 if ended:
                     code = int(ended.group(1))
                 else:
-                    print(line, end='', flush=True)
+                    hear(line)
             machine.wait(60)
         except subprocess.TimeoutExpired:
             pass
@@ -278,6 +291,9 @@ def main():
         if running.keeper() is not None:
             return running.run(rest[0])
         return boot(rest[0] + '\n', BOOT_S + TEST_S, cgroups)
+    elif verb == 'boot-time' and (not rest or (len(rest) == 1 and rest[0].isdigit())):
+        import boot_time
+        return boot_time.compare(*map(int, rest))
     elif verb in ('cuts', 'moments') and rest:
         import cuts  # which boots machines
         numbers = [int(word) for word in rest if word.isdigit()]

@@ -14,7 +14,6 @@ import json
 import os
 import re
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -24,11 +23,11 @@ import uuid
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'live'))
 import lib  # noqa: E402
 from lib import sleeper, service, tap  # noqa: E402
+from local import SOCKET, answers, ask  # noqa: E402
 
 wait_for = functools.partial(lib.wait_for, pause_s=0.1)  # what is waited for wants the processors, too
 
 PACKAGES = sys.argv[1]
-SOCKET = '/run/cairn/api.sock'
 # Where cairn looks for what runs (io/host/cgroup_path.c).
 HIERARCHY = next(path for path in ('/sys/fs/cgroup', '/sys/fs/cgroup/unified', '/sys/fs/cgroup/freezer')
                  if os.path.exists(path + '/cgroup.procs'))
@@ -51,31 +50,6 @@ def install(number, check=True):
 
 def shown(unit, name):
     return run('systemctl', 'show', '--value', '-p', name, unit).strip()
-
-
-class Local(http.client.HTTPConnection):
-    """To the socket of the package's configuration."""
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(SOCKET)
-
-
-def ask(method, path, body=None, to=Local):
-    with contextlib.closing(to('localhost', 4646, timeout=60)) as connection:
-        connection.request(method, path, None if body is None else json.dumps(body))
-        answer = connection.getresponse()
-        text = answer.read()
-        assert answer.status < 300, (method, path, answer.status, text)
-        return json.loads(text)
-
-
-def answers():
-    try:
-        return ask('GET', '/v1/status/leader')
-    except (OSError, http.client.HTTPException):
-        return None
 
 
 def payloads():
