@@ -25,7 +25,8 @@ const struct csi_pair *csi_secrets_pairs(const struct csi_secrets *secrets);
 /* What must not be told of REQUEST: its secrets, and what is to be mounted with. */
 struct csi_secrets *csi_secrets_of(const struct csi_request *request);
 
-/* TEXT with *** for whatever of it is of SECRETS, cut at SIZE - 1 bytes. */
+/* TEXT with *** for whatever of it is of SECRETS, cut at SIZE - 1 bytes; or, if one of them is so
+ * short that this would give it away, a remark that says so. */
 void csi_secrets_hide(const struct csi_secrets *secrets, const char *text, char *to, size_t size);
 
 #endif

@@ -4,6 +4,10 @@
  * What a volume is mounted with may be secret, too ("password=..."), and plugins like to repeat it
  * when a mount fails.  It is hidden where it stands as a word: "ro" is no secret inside of "error".
  *
+ * What is left of a text shows what is not in it: one without a secret of a letter or two shows
+ * that secret to whoever compares a few of them.  So nothing is shown of any text beside such a
+ * one.
+ *
  * Invariant: nothing here prints, and no other room can read a value again.
  */
 #include "csi/client/part.h"
@@ -12,6 +16,8 @@
 
 #include <ctype.h>
 #include <string.h>
+
+enum { SECRET_MIN = 3 }; /* bytes that can be hidden in a text */
 
 struct csi_secrets {
     struct csi_pair *items; /* keys and values are owned */
@@ -172,10 +178,27 @@ static size_t secret_at(const struct csi_secrets *secrets, const char *text, con
     return longest;
 }
 
+/* A value that whatever surrounds it gives away. */
+static bool has_short_one(const struct csi_secrets *secrets)
+{
+    for (size_t i = 0; i < secrets->count; i++) {
+        size_t length = strlen(secrets->items[i].value);
+
+        if (length > 0 && length < SECRET_MIN)
+            return true;
+    }
+    return false;
+}
+
 void csi_secrets_hide(const struct csi_secrets *secrets, const char *text, char *to, size_t size)
 {
     size_t used = 0;
 
+    if (text[0] != '\0' && has_short_one(secrets)) {
+        (void)text_copy(to, size,
+                        "(hidden: a secret of the volume is too short to be blanked out)");
+        return;
+    }
     for (const char *at = text; *at != '\0';) {
         size_t length = secret_at(secrets, text, at), put = length > 0 ? 3 : 1;
 

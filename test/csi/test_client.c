@@ -391,15 +391,33 @@ static void test_refusal_is_told_in_its_own_words_but_for_secrets(void **state)
                                         .capabilities_count = 1,
                                         .secrets = secrets};
 
-    assert_int_equal(csi_secrets_add(secrets, "user", "u", NULL), 0);
+    assert_int_equal(csi_secrets_add(secrets, "user", "", NULL), 0);
     assert_int_equal(csi_secrets_add(secrets, "password", "hunter2", NULL), 0);
-    plugin_next(plugin, "say 16 login with hunter2hunter2 failed: 100% k\xc3\xbchl\n");
+    assert_int_equal(csi_secrets_add(secrets, "zone", "eu1", NULL), 0);
+    plugin_next(plugin, "say 16 login with hunter2hunter2 in eu1 failed: 100% k\xc3\xbchl\n");
     plugin_ask_and_wait(plugin, request);
-    assert_string_equal(plugin->last.error.text,
-                        "plugin hp: NodeStageVolume: UNAUTHENTICATED: login with ****** failed: "
-                        "100% k\xc3\xbchl?");
+    assert_string_equal(
+        plugin->last.error.text,
+        "plugin hp: NodeStageVolume: UNAUTHENTICATED: login with ****** in *** failed: "
+        "100% k\xc3\xbchl?");
     assert_int_equal(plugin->last.outcome.verdict, CSI_REFUSED);
     csi_secrets_free(secrets);
+
+    /* What surrounds a letter or two says which they are. */
+    struct csi_secrets *shorts = csi_secrets_new();
+    struct csi_request with_short = request;
+    assert_int_equal(csi_secrets_add(shorts, "password", "hunter2", NULL), 0);
+    assert_int_equal(csi_secrets_add(shorts, "pin", "32", NULL), 0);
+    with_short.secrets = shorts;
+    plugin_next(plugin, "say 13 mount failed: exit status 32");
+    plugin_ask_and_wait(plugin, with_short);
+    assert_string_equal(plugin->last.error.text,
+                        "plugin hp: NodeStageVolume: INTERNAL: (hidden: a secret of the volume is "
+                        "too short to be blanked out)");
+    plugin_next(plugin, "say 13 mount failed"); /* which says that it is not in it */
+    plugin_ask_and_wait(plugin, with_short);
+    assert_non_null(strstr(plugin->last.error.text, ": INTERNAL: (hidden: "));
+    csi_secrets_free(shorts);
 
     plugin_next(plugin, "say 5 no volume v");
     plugin_ask_and_wait(
