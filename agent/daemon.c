@@ -15,6 +15,7 @@
 #include "agent/perform/perform.h"
 #include "agent/perform/plugins.h"
 #include "agent/perform/scripts.h"
+#include "agent/perform/strays.h"
 #include "agent/perform/volumes.h"
 #include "agent/world.h"
 #include "hooks/hosted/hosted.h"
@@ -296,6 +297,7 @@ static int open_rooms(struct daemon *daemon, struct err *err)
     parts->volumes = volumes_new(parts, err);
     if (parts->volumes == NULL)
         return err->code;
+    parts->strays = strays_new(parts);
     warn_of_closed(config);
     parts->parse = parser_ask;
     parts->specs = specs_new(parts->journal);
@@ -476,6 +478,7 @@ static void close_parts(struct daemon *daemon)
     scripts_forget(parts);
     drivers_free(parts->drivers);
     hooks_free(parts->hooks);
+    strays_free(parts->strays);
     volumes_free(parts->volumes);
     csi_plugins_free(parts->plugins);
     perform_forget(parts);

@@ -32,6 +32,7 @@ struct parts {
     struct hooks *hooks;
     struct csi_plugins *plugins;
     struct volumes *volumes;      /* of volumes.c */
+    struct strays *strays;        /* volumes that nobody names, of perform/strays.c */
     struct hosted *hosted;        /* plugins of host volumes */
     struct host_call *host_calls; /* to them, under way, of perform/hosted.c */
     struct held *held;            /* effects that wait for one of those, of perform/hosted.c */

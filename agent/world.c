@@ -7,6 +7,7 @@
 
 #include "agent/node/cores.h"
 #include "agent/perform/perform.h"
+#include "agent/perform/strays.h"
 #include "io/log.h"
 
 #include <malloc.h>
@@ -124,6 +125,13 @@ static void sweep(void *ctx)
     perform_sweep(world->parts);
 }
 
+static bool place(void *ctx, const char *alloc, unsigned nth, struct volume_define *ret_define)
+{
+    struct world_loop *world = ctx;
+
+    return strays_find_place(world->parts, alloc, nth, ret_define);
+}
+
 /* --- trouble --- */
 
 static const char *restriction(void *ctx)
@@ -235,6 +243,7 @@ struct world_loop *world_begin(struct parts *parts, uint64_t seed)
         .trace = trace,
         .sweep = sweep,
         .restriction = restriction,
+        .place = place,
     };
 
     parts->life = life_new(&life);

@@ -58,6 +58,10 @@ struct world {
     /* What the specification of ALLOC says of its claim NAME, whose record is lost; false if that
      * is lost, too.  May be NULL: there are no claims. */
     bool (*claim)(void *ctx, const char *alloc, const char *name, struct volume_define *ret_define);
+    /* What its place says of a volume that is mounted for ALLOC and of which there is no record,
+     * the NTH of them; false: there are no more.  Asked for claims whose specification is lost,
+     * too: one is as good as another, as all of them are undone.  May be NULL. */
+    bool (*place)(void *ctx, const char *alloc, unsigned nth, struct volume_define *ret_define);
     /* What was read of ID cannot be true, WHY says why: it contradicts another record or, later,
      * itself.  It has to be taken out of what is stored; the core goes on as if it had been
      * damaged, and what runs of it must be ended before core_swept is told again.  Called after a

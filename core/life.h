@@ -47,6 +47,7 @@ struct life_world {
     const char *(*restriction)(void *ctx);
     /* As in struct world; may be NULL. */
     bool (*claim)(void *ctx, const char *alloc, const char *name, struct volume_define *ret_define);
+    bool (*place)(void *ctx, const char *alloc, unsigned nth, struct volume_define *ret_define);
 };
 
 /* Nothing is read before life_start. */

@@ -49,18 +49,32 @@ static void restore_kind(struct core *core, enum machine_kind kind, const struct
 static const char nameless_text[] =
     "its record in the journal was damaged, and nothing says what it has mounted: look for it";
 
-/* What is lost of a volume can be undone if the specification says which one it was.  False: it
- * does not, and somebody may have to look for what is left mounted. */
-static bool adopt_volume(struct core *core, const char *alloc, const char *name)
+/* By the specification. */
+static bool is_specified(const struct core *core, const char *alloc, const char *name,
+                         struct volume_define *ret_define)
+{
+    return core->world.claim != NULL &&
+           core->world.claim(core->world.ctx, alloc, name, ret_define) &&
+           ret_define->plugin[0] != '\0' && ret_define->volume[0] != '\0';
+}
+
+/* What is lost of a volume can be undone if the specification says which one it was, or the place
+ * of one that is mounted, FOUND of which others have been given.  False: neither does, and somebody
+ * may have to look for what is left. */
+static bool adopt_volume(struct core *core, const char *alloc, const char *name, unsigned *found)
 {
     struct machine_id id = machine_id_join(MACHINE_VOLUME, alloc, name);
     struct machine_id owner = machine_id_make(MACHINE_ALLOC, alloc);
     struct volume_define define = {0};
     struct member_news news = {0};
 
-    bool known =
-        core->world.claim != NULL && core->world.claim(core->world.ctx, alloc, name, &define);
-    if (known && define.plugin[0] != '\0' && define.volume[0] != '\0') {
+    bool known = is_specified(core, alloc, name, &define);
+    if (!known && core->world.place != NULL &&
+        core->world.place(core->world.ctx, alloc, *found, &define)) {
+        known = true;
+        (*found)++;
+    }
+    if (known) {
         core_tell(core, &id, VE_ADOPT, &define);
         return true;
     }
@@ -92,6 +106,7 @@ static bool is_lost(const struct core *core, const struct machine_id *alloc,
 static void report_lost(struct core *core, const struct slot *slot, enum alloc_member_kind kind)
 {
     const struct alloc *alloc = alloc_of(slot->record);
+    unsigned found = 0;
 
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         const struct alloc_member *member = &alloc->assign.members[i];
@@ -99,7 +114,7 @@ static void report_lost(struct core *core, const struct slot *slot, enum alloc_m
                                    .volume = kind == MEMBER_VOLUME};
         if (member->kind != kind || !is_lost(core, &slot->id, member))
             continue;
-        if (kind == MEMBER_VOLUME && !adopt_volume(core, slot->id.text, member->name))
+        if (kind == MEMBER_VOLUME && !adopt_volume(core, slot->id.text, member->name, &found))
             (void)text_copy(news.text, sizeof(news.text), nameless_text); /* fits */
         (void)text_copy(news.name, sizeof(news.name), member->name);      /* same size */
         core_tell(core, &slot->id, AE_MEMBER_LOST, &news);
@@ -162,13 +177,15 @@ static void condemn(struct core *core, const struct machine_id *id)
         if (is_member_of(slot, id) && assign->members_count < ALLOC_MEMBERS_MAX)
             add_member(assign, slot);
     }
-    uint32_t found = assign->members_count;
+    uint32_t there = assign->members_count;
+    unsigned found = 0;
     if (core->world.known != NULL)
         core->world.known(core->world.ctx, id->text, assign);
     core_tell(core, id, AE_ASSIGN, assign);
-    for (uint32_t i = found; i < assign->members_count; i++) {
+    for (uint32_t i = there; i < assign->members_count; i++) {
         if (assign->members[i].kind == MEMBER_VOLUME)
-            (void)adopt_volume(core, id->text, assign->members[i].name); /* its spec has named it */
+            (void)adopt_volume(core, id->text, assign->members[i].name,
+                               &found); /* its spec has named it */
     }
     free(assign);
 }
@@ -220,10 +237,11 @@ static void miss_volume(struct core *core, const struct machine_id *id)
     struct machine_id owner = machine_id_owner(id);
     struct member_news news = {.text = "its record in the journal contradicted itself",
                                .volume = 1};
+    unsigned found = 0;
 
     if (!is_there(core, &owner))
         return;
-    if (!adopt_volume(core, owner.text, machine_id_name(id)))
+    if (!adopt_volume(core, owner.text, machine_id_name(id), &found))
         (void)text_copy(news.text, sizeof(news.text), nameless_text);   /* fits */
     (void)text_copy(news.name, sizeof(news.name), machine_id_name(id)); /* fits: a sound id */
     core_tell(core, &owner, AE_MEMBER_LOST, &news);

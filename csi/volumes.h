@@ -106,6 +106,23 @@ void csi_volume_step(struct csi_volumes *volumes, const struct csi_step *step, c
 int csi_volume_target(const struct csi_volumes *volumes, const struct csi_claim *claim,
                       char to[PATH_SIZE], struct err *err);
 
+/* What its place says of a volume that is mounted: all but the namespace if it is published, all
+ * but how it is used if it is staged. */
+struct csi_found {
+    const char *alloc; /* NULL: it is staged */
+    struct volume_define define;
+};
+
+/* Each volume that the mount table has below ROOT, as csi_volumes_config has it, in an order in
+ * which they can be unmounted; CB returns false to end that.  Touches none of them. */
+int csi_volumes_each_mounted(const char *root, bool (*cb)(void *ctx, const struct csi_found *found),
+                             void *ctx, struct err *err);
+
+/* Unmounts what was FOUND and belongs to no claim, without its plugin; whoever wants to mount the
+ * volume meanwhile waits for the end of that.  DONE as of csi_volume_step. */
+void csi_volumes_unmount(struct csi_volumes *volumes, const struct csi_found *found,
+                         csi_step_done *done, void *ctx);
+
 /* Where the plugin has it, as it sees what is here its directory as ROOT. */
 int csi_volume_seen(const char *root, const struct csi_claim *claim, char staging[PATH_SIZE],
                     char target[PATH_SIZE], struct err *err);

@@ -11,6 +11,7 @@
 #include "agent/perform/hosted.h"
 #include "agent/perform/plugins.h"
 #include "agent/perform/scripts.h"
+#include "agent/perform/strays.h"
 #include "agent/perform/volumes.h"
 #include "io/log.h"
 
@@ -619,6 +620,7 @@ static void swept(void *ctx, const struct driver_result *result)
 
     if (result->outcome == DRIVER_DONE) {
         life_swept(parts->life, true);
+        strays_swept(parts);
         if (mount_each_below(AT_FDCWD, parts->config->alloc_dir, strip_stray, parts, &err) != 0)
             log_error("agent", "cannot look for secrets of unknown allocs error=%s",
                       log_value(err.text));

@@ -8,7 +8,6 @@
 #include "agent/perform/volumes.h"
 
 #include "agent/perform/calls.h"
-#include "csi/volumes.h"
 #include "io/log.h"
 
 #include <stdlib.h>
@@ -349,6 +348,12 @@ void volumes_perform(struct parts *parts, const struct effect *effect)
     case VX_COUNT:
         unreachable("not of the world");
     }
+}
+
+void volumes_unmount(struct parts *parts, const struct csi_found *found, csi_step_done *done,
+                     void *ctx)
+{
+    csi_volumes_unmount(parts->volumes->csi, found, done, ctx);
 }
 
 /* --- for tasks --- */

@@ -3,6 +3,7 @@
 #define CAIRN_AGENT_PERFORM_VOLUMES_H
 
 #include "agent/parts.h"
+#include "csi/volumes.h"
 
 struct volumes;
 
@@ -14,6 +15,10 @@ void volumes_free(struct volumes *volumes);
 
 /* Effects of volume machines. */
 void volumes_perform(struct parts *parts, const struct effect *effect);
+
+/* As csi_volumes_unmount. */
+void volumes_unmount(struct parts *parts, const struct csi_found *found, csi_step_done *done,
+                     void *ctx);
 
 /* Where the volumes are that ALLOC has claims on, by their names in the group. */
 struct volumes_mounted {

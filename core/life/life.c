@@ -69,6 +69,13 @@ static bool claim(void *ctx, const char *alloc, const char *name, struct volume_
     return lost_claim(&life->world.store, alloc, name, ret_define);
 }
 
+static bool place(void *ctx, const char *alloc, unsigned nth, struct volume_define *ret_define)
+{
+    struct life *life = ctx;
+
+    return life->world.place != NULL && life->world.place(life->world.ctx, alloc, nth, ret_define);
+}
+
 /* Ends what runs of it: at once, or when the sweep under way, which may have passed by, is over. */
 static void want_sweep(struct life *life)
 {
@@ -121,7 +128,7 @@ static void trace(void *ctx, const struct journal_event *event)
 struct life *life_new(const struct life_world *from)
 {
     struct life *life = calloc(1, sizeof(*life));
-    struct world world = {life, commit, perform, refuse, known, trace, claim, put_aside};
+    struct world world = {life, commit, perform, refuse, known, trace, claim, place, put_aside};
 
     check(life != NULL);
     check(from->store.commit != NULL);

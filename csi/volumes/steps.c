@@ -32,6 +32,8 @@ struct running {
     struct running *next, **link;
     enum csi_step_kind kind;
     bool fresh, block;
+    bool nobodys; /* what it unmounts: those who want to mount there wait for its end */
+    bool waits;   /* it is one of those */
     struct volume_define define;
     char alloc[UUID_TEXT_SIZE], name[SPEC_NAME_SIZE], external[CSI_ID_MAX + 1];
     char root[PATH_SIZE]; /* of the plugin, on the host */
@@ -108,11 +110,15 @@ void csi_volumes_forget(struct csi_volumes *volumes, const struct csi_claim *cla
     csi_knowledge_drop(volumes->knowledge, claim->alloc, claim->name);
 }
 
+static void begin_waiting(const struct running *ended);
+
 static void finish(struct running *step)
 {
     struct csi_step_result *result = &step->result;
 
     unlink_step(step);
+    if (step->nobodys)
+        begin_waiting(step);
     result->code = step->settled ? 0 : result->error.code;
     result->remark = step->settled && step->remark[0] != '\0' ? step->remark : NULL;
     check(step->settled || result->code < 0);
@@ -428,7 +434,8 @@ static void fail(struct running *step)
     io_timer_start(step->volumes->loop, &step->timer, loop_now_ms(), give_up, step);
 }
 
-static struct running *step_new(struct csi_volumes *volumes, const struct csi_step *from)
+static struct running *step_new(struct csi_volumes *volumes, const struct csi_step *from,
+                                csi_step_done *done, void *ctx)
 {
     const struct csi_claim *claim = &from->claim;
     struct running *step = calloc(1, sizeof(*step));
@@ -437,6 +444,8 @@ static struct running *step_new(struct csi_volumes *volumes, const struct csi_st
     step->volumes = volumes;
     step->kind = from->kind;
     step->fresh = from->fresh;
+    step->done = done;
+    step->ctx = ctx;
     step->define = *claim->define;
     step->block = claim->define->attachment_mode == CSI_BLOCK_DEVICE;
     check(text_copy(step->alloc, sizeof(step->alloc), claim->alloc)); /* of a machine */
@@ -454,14 +463,35 @@ static void call_now(struct io_timer *timer)
     make_call(timer->ctx);
 }
 
-void csi_volume_step(struct csi_volumes *volumes, const struct csi_step *from, csi_step_done *done,
-                     void *ctx)
+/* True if OTHER takes away what STEP wants to make. */
+static bool is_in_the_way(const struct running *other, const struct running *step)
 {
-    struct running *step = step_new(volumes, from);
+    return other->nobodys && other != step && text_equal(other->root, step->root) &&
+           text_equal(other->paths.staging, step->paths.staging);
+}
+
+static void begin_making(struct running *step)
+{
+    step->waits = false;
+    for (const struct running *other = step->volumes->steps; other != NULL; other = other->next)
+        step->waits |= is_in_the_way(other, step);
+    if (!step->waits)
+        submit(step, prepare, prepared);
+}
+
+static void begin_waiting(const struct running *ended)
+{
+    for (struct running *step = ended->volumes->steps; step != NULL; step = step->next) {
+        if (step->waits && is_in_the_way(ended, step))
+            begin_making(step);
+    }
+}
+
+static void begin(struct running *step, const struct csi_step *from)
+{
+    struct csi_volumes *volumes = step->volumes;
     struct err *err = &step->result.error;
 
-    step->done = done;
-    step->ctx = ctx;
     if (volume_paths_of(&from->claim, &step->paths, err) != 0) {
         fail(step);
         return;
@@ -481,14 +511,38 @@ void csi_volume_step(struct csi_volumes *volumes, const struct csi_step *from, c
         fail(step);
         return;
     }
-    if (makes) {
-        submit(step, prepare, prepared);
-        return;
-    }
-    if (step->kind == CSI_STEP_LOOK || unmounts(step))
+    if (makes)
+        begin_making(step);
+    else if (step->kind == CSI_STEP_LOOK || unmounts(step))
         submit(step, look, looked);
     else
         io_timer_start(volumes->loop, &step->timer, loop_now_ms(), call_now, step);
+}
+
+void csi_volume_step(struct csi_volumes *volumes, const struct csi_step *from, csi_step_done *done,
+                     void *ctx)
+{
+    struct running *step = step_new(volumes, from, done, ctx);
+
+    begin(step, from);
+}
+
+void csi_volumes_unmount(struct csi_volumes *volumes, const struct csi_found *found,
+                         csi_step_done *done, void *ctx)
+{
+    bool staged = found->alloc == NULL;
+    struct volume_define define = found->define;
+    const struct csi_step from = {.kind = staged ? CSI_STEP_UNMOUNT_STAGING : CSI_STEP_UNMOUNT,
+                                  .claim = {.alloc = staged ? "none" : found->alloc,
+                                            .name = "",
+                                            .define = &define,
+                                            .external = ""}};
+
+    if (!staged) /* which its place does not depend on */
+        (void)text_copy(define.namespace, sizeof(define.namespace), "none");
+    struct running *step = step_new(volumes, &from, done, ctx);
+    step->nobodys = staged;
+    begin(step, &from);
 }
 
 int csi_volume_target(const struct csi_volumes *volumes, const struct csi_claim *claim,

@@ -215,7 +215,8 @@ struct sim_job {
     X(NET_LOST, ALLOC, "net_lost")   /* its network namespace is unmounted */                      \
     X(COPY, NONE, "copy")            /* of the journal is made */                                  \
     X(OLDER, NONE, "older")          /* DOWN after SIGKILL, for number ms; the copy is put back */ \
-    X(UNRENDERED, TASK, "unrendered") /* for number ms its templates cannot be written */
+    X(UNRENDERED, TASK, "unrendered") /* for number ms its templates cannot be written */          \
+    X(TORN_SPEC, ALLOC, "torn_spec")  /* its specification is zeroed */
 enum sim_action {
 #define X(name, takes, text) SIM_DO_##name,
     SIM_ACTIONS(X)

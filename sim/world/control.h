@@ -55,5 +55,6 @@ void sim_define_plugins(struct sim *sim);
 void sim_known(void *ctx, const char *alloc, struct alloc_assign *assign);
 bool sim_claim_known(void *ctx, const char *alloc, const char *name,
                      struct volume_define *ret_define);
+bool sim_claim_found(void *ctx, const char *alloc, unsigned nth, struct volume_define *ret_define);
 
 #endif

@@ -252,6 +252,25 @@ bool sim_claim_known(void *ctx, const char *alloc, const char *name,
     return false;
 }
 
+/* By its place, which is that of its volume. */
+bool sim_claim_found(void *ctx, const char *alloc, unsigned nth, struct volume_define *ret_define)
+{
+    const struct sim *sim = ctx;
+    struct machine_id id = machine_id_make(MACHINE_ALLOC, alloc);
+    struct sim_whom whom = sim_find(sim, &id);
+    const struct sim_alloc_state *state =
+        whom.kind == MACHINE_ALLOC ? sim_alloc_of(sim, &whom) : NULL;
+
+    for (int c = 0; state != NULL && c < state->claims_count; c++) {
+        const struct sim_claim_state *claim = &state->claims[c];
+        if (!claim->mounted || core_find(sim->core, &claim->id) != NULL || nth-- > 0)
+            continue;
+        *ret_define = claim_define(sim, claim);
+        return true;
+    }
+    return false;
+}
+
 void sim_define_plugins(struct sim *sim)
 {
     for (int p = 0; p < sim->plugins_count && sim->up && !sim->dying; p++) {

@@ -251,6 +251,19 @@ static bool tear(struct sim *sim, const struct sim_step *step)
     return sim_store_damage(sim, &step->whom, (enum sim_fault)hows[step->action]);
 }
 
+/* Noticed by who needs it next. */
+static bool tear_spec(struct sim *sim, const struct sim_step *step)
+{
+    struct sim_alloc_state *alloc = sim_alloc_of(sim, &step->whom);
+
+    if (!alloc->specified)
+        return false;
+    sim_count_fault(sim, SIM_TORN_ZERO);
+    alloc->specified = 0;
+    alloc->damaged = 1;
+    return true;
+}
+
 /* --- faults: processes, the server, what surrounds payloads --- */
 
 static bool kill_shim(struct sim *sim, const struct sim_step *step)
@@ -396,6 +409,7 @@ static const struct {
     [SIM_DO_TORN_CUT] = {tear, true},
     [SIM_DO_TORN_ZERO] = {tear, true},
     [SIM_DO_TORN_FLIP] = {tear, true},
+    [SIM_DO_TORN_SPEC] = {tear_spec, true},
     [SIM_DO_SHIM] = {kill_shim, true},
     [SIM_DO_RECORD_LOST] = {lose_record, true},
     [SIM_DO_PLUG] = {kill_plugin, true},

@@ -128,6 +128,7 @@ static void begin_life(struct sim *sim)
         .sweep = sweep,
         .known = sim_known,
         .claim = sim_claim_known,
+        .place = sim_claim_found,
     };
 
     sim->life = life_new(&world);

@@ -51,6 +51,7 @@ struct seam {
     bool answers;      /* hooks and drivers do at once what they are told */
     bool traces;       /* transitions are written down, too */
     bool claims;       /* specifications tell of claims */
+    unsigned places;   /* mounts that no machine has */
 };
 
 /* --- the world --- */
@@ -261,6 +262,19 @@ static inline bool seam_claim(void *ctx, const char *alloc, const char *name,
     return true;
 }
 
+static inline bool seam_find(void *ctx, const char *alloc, unsigned nth,
+                             struct volume_define *ret_define)
+{
+    const struct seam *seam = ctx;
+
+    (void)alloc; /* all are alike */
+    if (nth >= seam->places)
+        return false;
+    *ret_define = (struct volume_define){.plugin = "disks"};
+    assert_true(text_format(ret_define->volume, sizeof(ret_define->volume), "found-%u", nth));
+    return true;
+}
+
 /* --- life --- */
 
 static inline void seam_new_agent(struct seam *seam)
@@ -273,6 +287,7 @@ static inline void seam_new_agent(struct seam *seam)
         .known = seam_known,
         .trace = seam_trace,
         .claim = seam_claim,
+        .place = seam_find,
     };
 
     core_free(seam->core);

@@ -252,6 +252,37 @@ static void test_lost_volume_is_adopted_when_the_specification_knows_it(void **s
     assert_true(volume->published);
 }
 
+static void test_lost_volume_is_adopted_where_it_is_mounted(void **state)
+{
+    struct seam *seam = *state;
+    struct machine_id id = seam_id(MACHINE_VOLUME, "a/data");
+
+    lose_volume(seam);
+    seam->places = 1;
+    restart(seam);
+    seam_turn(seam);
+    assert_true(said(seam, "  volume a/data ADOPT BROKEN\n"));
+    assert_true(said(seam, "  alloc a MEMBER_LOST KILLING\n"));
+    assert_false(said(seam, "VOLUME_GONE"));
+    const struct volume *volume = volume_of(core_find(seam->core, &id));
+    assert_string_equal(volume->define.volume, "found-0");
+    assert_true(volume->published);
+}
+
+/* Its specification comes first. */
+static void test_lost_volume_that_is_specified_is_not_looked_for(void **state)
+{
+    struct seam *seam = *state;
+    struct machine_id id = seam_id(MACHINE_VOLUME, "a/data");
+
+    lose_volume(seam);
+    seam->claims = true;
+    seam->places = 1;
+    restart(seam);
+    seam_turn(seam);
+    assert_string_equal(volume_of(core_find(seam->core, &id))->define.volume, "data");
+}
+
 static void test_lost_volume_of_which_nothing_is_known_is_gone(void **state)
 {
     struct seam *seam = *state;
@@ -617,6 +648,8 @@ int main(void)
         SEAM_TEST(test_lost_task_fails_its_alloc_once_it_is_swept),
         SEAM_TEST(test_lost_task_that_was_over_is_not_missed),
         SEAM_TEST(test_lost_volume_is_adopted_when_the_specification_knows_it),
+        SEAM_TEST(test_lost_volume_is_adopted_where_it_is_mounted),
+        SEAM_TEST(test_lost_volume_that_is_specified_is_not_looked_for),
         SEAM_TEST(test_lost_volume_of_which_nothing_is_known_is_gone),
         SEAM_TEST(test_lost_alloc_is_made_again_from_its_members_and_ended),
         SEAM_TEST(test_lost_alloc_with_all_its_tasks_is_adopted_and_ended_after_the_sweep),

@@ -513,6 +513,84 @@ static void test_volume_that_nobody_can_name_is_unmounted_without_its_plugin(voi
     assert_string_equal(fixture->remark, ""); /* nothing was there */
 }
 
+/* What has been found, a line each. */
+static bool note_found(void *ctx, const struct csi_found *found)
+{
+    const struct volume_define *define = &found->define;
+    char line[PATH_SIZE];
+
+    assert_true(text_format(line, sizeof(line), "%s %s %s/%s %u %u %u\n",
+                            found->alloc == NULL ? "staged" : found->alloc, define->plugin,
+                            define->namespace, define->volume, define->read_only,
+                            define->access_mode, define->attachment_mode));
+    (void)text_append(ctx, PATH_SIZE, line);
+    return true;
+}
+
+static void test_places_say_what_is_mounted_there(void **state)
+{
+    struct fixture *fixture = *state;
+    char said[PATH_SIZE] = "", other[PATH_SIZE];
+    struct err err;
+
+    mount_both(fixture);
+    assert_int_equal(csi_volumes_each_mounted(fixture->root, note_found, said, &err), 0);
+    assert_non_null(strstr(said, ALLOC " test /data 0 1 1\n"));
+    assert_non_null(strstr(said, "staged test default/data 0 0 0\n"));
+    assert_int_equal(strlen(said),
+                     strlen(ALLOC " test /data 0 1 1\nstaged test default/data 0 0 0\n"));
+    /* What only lies there is no volume, nor is what is mounted anywhere else. */
+    (void)text_copy(other, sizeof(other), in(fixture, "csi/test/per-alloc/" ALLOC "/data/rw-else"));
+    assert_int_equal(directory_make_all(other, 0700, &err), 0);
+    assert_int_equal(mount(fixture->disks, other, NULL, MS_BIND, NULL), 0);
+    assert_int_equal(directory_make_all(in(fixture, "csi/test/staging/default/empty"), 0700, &err),
+                     0);
+    said[0] = '\0';
+    assert_int_equal(csi_volumes_each_mounted(fixture->root, note_found, said, &err), 0);
+    assert_null(strstr(said, "else"));
+    assert_null(strstr(said, "empty"));
+    assert_int_equal(umount(other), 0);
+    assert_int_equal(rmdir(other), 0);
+    undo_both(fixture);
+    said[0] = '\0';
+    assert_int_equal(csi_volumes_each_mounted(fixture->root, note_found, said, &err), 0);
+    assert_string_equal(said, "");
+}
+
+static void note_unmounted(void *ctx, const struct csi_step_result *result)
+{
+    struct fixture *fixture = ctx;
+
+    assert_int_equal(result->code, 0);
+    assert_int_equal(fixture->result.code, 1); /* who wants to mount it is not done */
+    (void)text_copy(fixture->remark, sizeof(fixture->remark), result->remark);
+    assert_false(is_mounted(fixture, STAGING));
+}
+
+static void test_who_mounts_what_is_unmounted_for_nobody_waits(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct csi_found published = {.alloc = ALLOC, .define = fixture->define},
+                           staged = {.define = fixture->define};
+
+    mount_both(fixture);
+    fixture->absent = true; /* no plugin is asked */
+    fixture->result.code = 1;
+    csi_volumes_unmount(fixture->volumes, &published, done, fixture);
+    loop_run(fixture->plugin->loop);
+    assert_int_equal(fixture->result.code, 0);
+    assert_non_null(strstr(fixture->remark, "was unmounted without its plugin"));
+    assert_false(is_there(fixture, "csi/test/per-alloc/" ALLOC));
+    fixture->absent = false;
+    fixture->remark[0] = '\0';
+    csi_volumes_unmount(fixture->volumes, &staged, note_unmounted, fixture);
+    must(fixture, STEP(STAGE));
+    must(fixture, STEP(PUBLISH, .fresh = true));
+    assert_true(is_mounted(fixture, STAGING));
+    undo_both(fixture);
+    assert_true(is_clean(fixture));
+}
+
 static void test_nothing_is_mounted_by_terms_that_are_forgotten(void **state)
 {
     struct fixture *fixture = *state;
@@ -653,6 +731,8 @@ int main(void)
         STEPS_TEST(test_links_lead_nowhere),
         STEPS_TEST(test_names_that_are_no_paths_are_refused),
         STEPS_TEST(test_volume_that_nobody_can_name_is_unmounted_without_its_plugin),
+        STEPS_TEST(test_places_say_what_is_mounted_there),
+        STEPS_TEST(test_who_mounts_what_is_unmounted_for_nobody_waits),
         STEPS_TEST(test_nothing_is_mounted_by_terms_that_are_forgotten),
         STEPS_TEST(test_steps_under_way_end_with_the_daemon),
     };

@@ -3,10 +3,11 @@
 outlast who made them, mounts that are not given up or go away right before a start, devices that do
 not come back, claims whose records are lost.
 
-In a whole run it waits for 260 s.
+In a whole run it waits for 370 s.
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -172,13 +173,15 @@ def claim_whose_record_is_lost_is_let_go_of():
     storage.finish()
 
 
-def claim_that_nothing_names_any_more_is_told_of():
-    storage = Storage('disk')
+def claim_that_nothing_names_any_more_is_found_by_its_place():
+    storage = Storage('disk', 'other')
     node = storage.node
     storage.run_plugin()
-    storage.register('disk')
+    for disk in ('disk', 'other'):
+        storage.register(disk)
+    node.run_job(job('exec sleep 1000', 'other', name='other'))
     node.run_job(job('exec sleep 1000', 'disk'))
-    await_sleepers(node)
+    await_sleepers(node, 2)
     alloc = node.alloc('job', 'g')['ID']
     node.kill()
     journal = os.path.join(node.data, 'client/journal/data.mdb')
@@ -187,15 +190,40 @@ def claim_that_nothing_names_any_more_is_told_of():
     node.start()
     found = wait_for('its failure', lambda: (
         lambda a: a['ClientStatus'] == 'failed' and a)(node.get('/v1/allocation/' + alloc)))
-    words = 'volume "disk": its record in the journal was damaged, and nothing says what it has mounted'
-    assert words in found['ClientDescription'], found
+    words = 'volume "disk": its record in the journal was damaged'
+    assert found['ClientDescription'].endswith(words), found
+    wait_for('it to be unmounted', lambda: not [
+        path for path in mounts_of_volumes(node) if alloc in path or path.endswith('/disk')],
+        limit_s=90)
+    assert 'was unmounted without its plugin' in node.log(1 << 20)
+    assert 'NodeUnpublish' not in storage.read('calls')  # what the plugin calls it nobody knows
+    assert len(sleeper_pids(node)) == 1 and len(mounts_of_volumes(node)) == 2  # of the other one
+    for name in ('job', 'other'):
+        stop(node, name)
+    storage.finish()
+
+
+def mounts_of_what_a_journal_has_never_heard_of_are_taken_away():
+    storage = Storage('disk', 'busy')
+    node = storage.node
+    storage.run_plugin()
+    for disk in ('disk', 'busy'):
+        storage.register(disk)
+    node.run_job(job('exec sleep 1000', 'disk', 'busy'))
+    await_sleepers(node)
+    (busy,) = [path for path in mounts_of_volumes(node) if '/per-alloc/' in path and '/busy/' in path]
+    node.kill()
+    shutil.rmtree(os.path.join(node.data, 'client/journal'))
+    holder = os.open(busy, os.O_RDONLY)
+    node.start()
     wait_for('the end of its payload', lambda: not sleeper_pids(node))
-    assert 'NodeUnpublish' not in storage.read('calls')  # which somebody may look for
-    unmount(node)
-    unmount(node, '/staging/')
-    stop(node)
-    for path in sorted(storage.directories(), reverse=True):
-        os.rmdir(os.path.join(node.data, 'client', 'csi', 'node', 'test', path))
+    assert len(mounts_of_volumes(node)) == 4  # for as long as its plugin may be at work on them
+    wait_for('what is free', lambda: len(mounts_of_volumes(node)) == 2, limit_s=90)
+    assert [path for path in mounts_of_volumes(node) if path == busy]
+    wait_for('what is not', lambda: 'cannot unmount what belongs to nobody' in node.log(1 << 20))
+    os.close(holder)
+    wait_for('nothing', lambda: not mounts_of_volumes(node), limit_s=90)
+    assert node.log(1 << 20).count('it belonged to nobody') == 4
     storage.finish()
 
 
@@ -206,5 +234,6 @@ sys.exit(tap([
     mount_that_its_plugin_does_not_give_up_is_taken_away,
     device_that_does_not_come_back_ends_its_alloc_with_the_reason,
     claim_whose_record_is_lost_is_let_go_of,
-    claim_that_nothing_names_any_more_is_told_of,
+    claim_that_nothing_names_any_more_is_found_by_its_place,
+    mounts_of_what_a_journal_has_never_heard_of_are_taken_away,
 ]))
