@@ -437,6 +437,10 @@ static int read_wishes(struct cli *cli, struct shell *shell)
     const char *escape = cli_text(cli, "e", "~");
     bool on_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
 
+    if (cli_argument(cli, 1)[0] == '-') /* what follows the ID is the task's, whatever it is */
+        return cli_fail(CLI_USAGE,
+                        "flags stand before the ID, and \"%.60s\" behind it would be the command",
+                        cli_argument(cli, 1));
     shell->input = !text_equal(cli_text(cli, "i", "true"), "false");
     shell->terminal =
         text_equal(cli_text(cli, "t", on_terminal && shell->input ? "true" : "false"), "true");

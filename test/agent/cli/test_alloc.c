@@ -241,6 +241,16 @@ static void test_fs_prints_a_file_or_what_it_is(void **state)
     free(asked);
 }
 
+/* Behind the ID it would be a command, and the task unnamed. */
+static void test_exec_takes_no_flag_for_a_command(void **state)
+{
+    struct typed *typed = *state;
+
+    type(typed, &cli_alloc_exec, "alloc exec 3f2a91c4 -task web true");
+    assert_int_equal(typed->status, CLI_USAGE);
+    assert_says(typed->complain, "flags stand before the ID, and \"-task\" behind it");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, typed_make, typed_remove)
@@ -254,6 +264,7 @@ int main(void)
         TEST(test_orders_name_the_whole_alloc_and_the_task),
         TEST(test_fs_lists_a_directory),
         TEST(test_fs_prints_a_file_or_what_it_is),
+        TEST(test_exec_takes_no_flag_for_a_command),
     };
 
     return cmocka_run_group_tests_name("cli_alloc", tests, NULL, NULL);
