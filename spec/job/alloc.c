@@ -10,14 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The job's own part: its fields of FATE_RUN without the groups, and what it was dispatched with,
- * which no job file says. */
+/* All of them would be arranged for the sake of each of them. */
+json_t *jobspec_job_fields(const json_t *job)
+{
+    json_t *bare = json_copy((json_t *)(uintptr_t)job);
+
+    check(bare != NULL);
+    (void)json_object_del(bare, "TaskGroups"); /* missing is fine */
+    json_t *fields = jobspec_arrange(&jobspec_job, bare, true);
+    json_decref(bare);
+    return fields;
+}
+
+/* The job's own part: its fields, and what it was dispatched with, which no job file says. */
 json_t *jobspec_job_part(const json_t *job)
 {
-    json_t *part = jobspec_arrange(&jobspec_job, job, true);
+    json_t *part = jobspec_job_fields(job);
     json_t *version = json_object_get(job, "Version"), *payload = json_object_get(job, "Payload");
 
-    (void)json_object_del(part, "TaskGroups"); /* missing is fine */
     if (json_string_length(payload) > 0)
         check(json_object_set(part, "Payload", payload) == 0);
     check(json_object_set_new(

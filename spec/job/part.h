@@ -138,6 +138,9 @@ json_t *jobspec_arrange(const struct jobspec_schema *schema, const json_t *value
 /* What an alloc's specification says of JOB, without its groups: a new reference. */
 json_t *jobspec_job_part(const json_t *job);
 
+/* The job's fields of FATE_RUN without the groups: a new reference. */
+json_t *jobspec_job_fields(const json_t *job);
+
 /* True if a task that says AFTER cannot be BEFORE, which goes on (update.c). */
 bool jobspec_task_replaces(const json_t *before, const json_t *after);
 

@@ -95,7 +95,7 @@ static json_t *whole_meta(const json_t *job, const json_t *group, const json_t *
 /* Of a job, or of as much of it as an alloc's specification says; a new reference. */
 static json_t *essence_of(const json_t *job, const json_t *group)
 {
-    json_t *whole = jobspec_arrange(&jobspec_job, job, true), *by_name = json_object();
+    json_t *whole = jobspec_job_fields(job), *by_name = json_object();
     json_t *part = jobspec_arrange(&jobspec_group_schema, group, true), *task;
     size_t i;
 
