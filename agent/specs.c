@@ -178,26 +178,6 @@ static struct known *find(const struct specs *specs, const char *alloc)
     return known;
 }
 
-/* Follows nomad v2.0.5 nomad/structs/structs.go, AllocatedMemoryResources.Add.  A task without any
- * limit counts by what it was given: nobody knows how far it goes. */
-static void sum_up(struct alloc_stub *stub, const struct alloc_spec *spec)
-{
-    struct room_sum given = {0}, most = {0};
-
-    for (size_t i = 0; i < spec->tasks_count; i++) {
-        const struct task_spec *task = &spec->tasks[i];
-        const struct spec_resources *resources = &task->resources;
-        struct room room = {.cpu_mhz = resources->cpu_mhz, .memory_mb = resources->memory_mb};
-
-        policy_ask_task(&given, task->lifecycle, task->sidecar, &room);
-        if (resources->memory_max_mb > 0)
-            room.memory_mb = (uint64_t)resources->memory_max_mb;
-        policy_ask_task(&most, task->lifecycle, task->sidecar, &room);
-    }
-    stub->ask = policy_ask(&given, spec->ephemeral_disk_mb);
-    stub->memory_most_mb = policy_ask(&most, 0).memory_mb;
-}
-
 /* Keeps SPEC (moved) under ALLOC. */
 static struct known *keep(struct specs *specs, const char *alloc, struct alloc_spec *spec)
 {
@@ -216,7 +196,6 @@ static struct known *keep(struct specs *specs, const char *alloc, struct alloc_s
         known->stub.rescheduled = spec->rescheduled_count > 0;
         known->stub.create_index = spec->create_index;
         known->stub.modify_index = spec->modify_index;
-        sum_up(&known->stub, spec);
         HASH_ADD_STR(specs->known, alloc, known);
         link_next(specs, alloc, &known->stub);
     }
@@ -294,13 +273,6 @@ struct alloc_stub *specs_stub(struct specs *specs, const char *alloc)
     known = keep(specs, alloc, spec);
     drop_spec(specs, known); /* nobody sets it up at the moment */
     return &known->stub;
-}
-
-const struct alloc_stub *specs_known_stub(const struct specs *specs, const char *alloc)
-{
-    const struct known *known = find(specs, alloc);
-
-    return known == NULL ? NULL : &known->stub;
 }
 
 bool specs_hold_any(const struct specs *specs)

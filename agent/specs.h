@@ -10,7 +10,6 @@
 #define CAIRN_AGENT_SPECS_H
 
 #include "base/base.h"
-#include "fsm/policy.h"
 #include "spec/spec.h"
 
 struct core;
@@ -21,7 +20,7 @@ struct specs;
 struct specs *specs_new(struct journal *journal);
 void specs_free(struct specs *specs);
 
-/* What lists of allocs and figures show and their records do not say. */
+/* What lists of allocs show and their records do not say. */
 struct alloc_stub {
     char eval_id[UUID_TEXT_SIZE];
     char job_type[16];
@@ -29,17 +28,12 @@ struct alloc_stub {
     bool rescheduled;                 /* some before it had failed */
     uint64_t create_index;            /* of the commit that placed it, 0: it does not say */
     uint64_t modify_index;            /* of the one that stored its newest version, 0: the first */
-    struct room ask;                  /* what it was given of the node, at any time of its life */
-    uint64_t memory_most_mb;          /* up to which its tasks may go beyond that */
     bool looked_up;                   /* the reader's, false at first: both are as well as known */
 };
 
 /* That of ALLOC, without decoding anything if it was decoded once; NULL: its spec is lost.
  * Borrowed until the alloc is gone. */
 struct alloc_stub *specs_stub(struct specs *specs, const char *alloc);
-
-/* The same, NULL if something would have to be decoded. */
-const struct alloc_stub *specs_known_stub(const struct specs *specs, const char *alloc);
 
 /* SPEC (moved) is what an alloc runs by that is about to be born. */
 void specs_placed(struct specs *specs, struct alloc_spec *spec);

@@ -349,8 +349,12 @@ void policy_rollout(struct rollout_input *input, struct rollout_decision *ret_de
 
 struct room {
     uint64_t cpu_mhz, memory_mb, disk_mb;
-    uint64_t cores; /* that one task has for itself */
+    uint64_t cores;          /* that one task has for itself */
+    uint64_t memory_most_mb; /* up to which tasks may go; that needs not be there */
 };
+
+void room_add(struct room *to, const struct room *more);
+void room_drop(struct room *from, const struct room *less); /* that is a part of it */
 
 /* Processors by their numbers, empty when zeroed. */
 struct core_set {

@@ -50,41 +50,16 @@ static size_t label_node(const struct api *api, struct label labels[NODE_LABELS_
 }
 
 struct counts {
-    struct parts *parts;
-    struct room used; /* by allocs that are not told to end */
-    uint64_t memory_most_mb;
     uint32_t blocked, migrating, pending, running, terminal;
     uint32_t tasks[TASK_RUN_DEAD + 1];
 };
-
-/* After a restart its job says it, too, without decoding what each alloc runs by. */
-static void count_room(struct counts *counts, const char *id, const struct alloc *alloc)
-{
-    const struct alloc_stub *stub = specs_known_stub(counts->parts->specs, id);
-    struct room given;
-    uint64_t memory_most_mb;
-
-    if (alloc->ended_unix_ns != 0 || alloc->stop_wanted)
-        return;
-    if (stub != NULL || !alone_given(counts->parts->alone, alloc, &given, &memory_most_mb)) {
-        stub = specs_stub(counts->parts->specs, id);
-        if (stub == NULL)
-            return; /* its spec is lost */
-        given = stub->ask;
-        memory_most_mb = stub->memory_most_mb;
-    }
-    counts->used.cpu_mhz += given.cpu_mhz;
-    counts->used.memory_mb += given.memory_mb;
-    counts->used.disk_mb += given.disk_mb;
-    counts->memory_most_mb += memory_most_mb;
-}
 
 static bool count_alloc(void *ctx, const struct machine_id *id, const struct machine *record)
 {
     const struct alloc *alloc = alloc_of(record);
     struct counts *counts = ctx;
+    (void)id;
 
-    count_room(counts, id->text, alloc);
     counts->blocked += record->state == A_WAITING;
     counts->migrating += record->state == A_PREPARING && alloc->hook == ALLOC_HOOK_MIGRATE_DISK;
     switch ((enum client_status)alloc->client_status) {
@@ -157,8 +132,8 @@ static void put_gauges(struct sheet *sheet, const struct label *labels, size_t l
 static void put_allocs(struct sheet *sheet, const struct api *api, const struct label *labels,
                        size_t labels_count)
 {
-    struct counts counts = {.parts = api->parts};
-    const struct room *room = &api->parts->node.room, *used = &counts.used;
+    const struct room *room = &api->parts->node.room, *used = alone_used(api->parts->alone);
+    struct counts counts = {0};
 
     core_each(api->parts->core, MACHINE_ALLOC, count_alloc, &counts);
     core_each(api->parts->core, MACHINE_TASK, count_task, &counts);
@@ -173,7 +148,7 @@ static void put_allocs(struct sheet *sheet, const struct api *api, const struct 
         {"nomad.client.tasks.dead", counts.tasks[TASK_RUN_DEAD]},
         {"nomad.client.allocated.cpu", (double)used->cpu_mhz},
         {"nomad.client.allocated.memory", (double)used->memory_mb},
-        {"nomad.client.allocated.max_memory", (double)counts.memory_most_mb},
+        {"nomad.client.allocated.max_memory", (double)used->memory_most_mb},
         {"nomad.client.allocated.disk", (double)used->disk_mb},
         {"nomad.client.unallocated.cpu", rest(room->cpu_mhz, used->cpu_mhz)},
         {"nomad.client.unallocated.memory", rest(room->memory_mb, used->memory_mb)},

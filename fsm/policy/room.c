@@ -17,14 +17,27 @@ static struct room larger_room(const struct room *a, const struct room *b)
         .cpu_mhz = larger(a->cpu_mhz, b->cpu_mhz),
         .memory_mb = larger(a->memory_mb, b->memory_mb),
         .disk_mb = larger(a->disk_mb, b->disk_mb),
+        .cores = larger(a->cores, b->cores),
+        .memory_most_mb = larger(a->memory_most_mb, b->memory_most_mb),
     };
 }
 
-static void add_room(struct room *to, const struct room *more)
+void room_add(struct room *to, const struct room *more)
 {
     to->cpu_mhz += more->cpu_mhz;
     to->memory_mb += more->memory_mb;
     to->disk_mb += more->disk_mb;
+    to->cores += more->cores;
+    to->memory_most_mb += more->memory_most_mb;
+}
+
+void room_drop(struct room *from, const struct room *less)
+{
+    from->cpu_mhz -= less->cpu_mhz;
+    from->memory_mb -= less->memory_mb;
+    from->disk_mb -= less->disk_mb;
+    from->cores -= less->cores;
+    from->memory_most_mb -= less->memory_most_mb;
 }
 
 void policy_ask_task(struct room_sum *sum, enum spec_lifecycle lifecycle, bool sidecar,
@@ -33,16 +46,16 @@ void policy_ask_task(struct room_sum *sum, enum spec_lifecycle lifecycle, bool s
     switch (lifecycle) {
     case LIFECYCLE_MAIN:
     case LIFECYCLE_POSTSTART: /* beside the mains, for however long */
-        add_room(&sum->mains, task);
+        room_add(&sum->mains, task);
         return;
     case LIFECYCLE_PRESTART:
         if (sidecar)
-            add_room(&sum->sidecars, task);
+            room_add(&sum->sidecars, task);
         else
-            add_room(&sum->before, task); /* they start at once */
+            room_add(&sum->before, task); /* they start at once */
         return;
     case LIFECYCLE_POSTSTOP:
-        add_room(&sum->after, task);
+        room_add(&sum->after, task);
         return;
     }
     unreachable("lifecycle");
@@ -53,7 +66,7 @@ struct room policy_ask(const struct room_sum *sum, uint64_t disk_mb)
     struct room ask = larger_room(&sum->mains, &sum->before);
 
     ask = larger_room(&ask, &sum->after);
-    add_room(&ask, &sum->sidecars);
+    room_add(&ask, &sum->sidecars);
     ask.disk_mb = disk_mb;
     return ask;
 }

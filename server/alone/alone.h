@@ -160,10 +160,9 @@ struct alone_wanted {
 /* What this node is to constraints; borrowed from ALONE. */
 const struct constraint_node *alone_known(const struct alone *alone);
 
-/* What ALLOC was given of the node, and the memory up to which its tasks may go, by its job as that
- * is now; false: it is of no such job, as all that servers have placed. */
-bool alone_given(const struct alone *alone, const struct alloc *alloc, struct room *ret_given,
-                 uint64_t *ret_memory_most_mb);
+/* What of the node allocs have that have not ended and need not: more than there is, if the node
+ * was configured anew.  Borrowed from ALONE. */
+const struct room *alone_used(const struct alone *alone);
 
 /* Which cores allocs have for themselves that have not ended and need not; borrowed from ALONE. */
 const struct core_set *alone_cores(const struct alone *alone);

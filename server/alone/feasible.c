@@ -130,22 +130,6 @@ struct left {
     size_t *groups; /* of each of its groups */
 };
 
-static void add_room(struct room *to, const struct room *more)
-{
-    to->cpu_mhz += more->cpu_mhz;
-    to->memory_mb += more->memory_mb;
-    to->disk_mb += more->disk_mb;
-    to->cores += more->cores;
-}
-
-static void drop_room(struct room *from, const struct room *less)
-{
-    from->cpu_mhz -= less->cpu_mhz;
-    from->memory_mb -= less->memory_mb;
-    from->disk_mb -= less->disk_mb;
-    from->cores -= less->cores;
-}
-
 /* Without what is told to end by this very change. */
 static struct left left_by(const struct alone *alone, const struct gathering *gathering,
                            const struct places *places)
@@ -159,7 +143,7 @@ static struct left left_by(const struct alone *alone, const struct gathering *ga
         const struct room *held = alloc->stop ? alone_held(alone, gathering->ids[a].text) : NULL;
 
         if (held != NULL)
-            drop_room(&left.used, held);
+            room_drop(&left.used, held);
         if (!alloc->live || alloc->stop)
             continue;
         left.here++;
@@ -294,7 +278,7 @@ static void choose(struct alone *alone, const struct gathering *gathering, struc
                 refusal->disk_mb = offer->ask.disk_mb;
             continue;
         }
-        add_room(&left->used, &offer->ask);
+        room_add(&left->used, &offer->ask);
         left->here++;
         left->groups[g]++;
     }

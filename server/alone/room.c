@@ -33,6 +33,11 @@ const struct room *alone_held(const struct alone *alone, const char *alloc)
     return hold == NULL ? NULL : &hold->ask;
 }
 
+const struct room *alone_used(const struct alone *alone)
+{
+    return &alone->used;
+}
+
 const struct core_set *alone_cores(const struct alone *alone)
 {
     return &alone->cores;
@@ -56,10 +61,7 @@ static void hold(struct alone *alone, const char *alloc, const struct room *ask,
         core_set_add(&alone->cores, cores[i]);
     }
     HASH_ADD_STR(alone->holds, id, hold);
-    alone->used.cpu_mhz += ask->cpu_mhz;
-    alone->used.memory_mb += ask->memory_mb;
-    alone->used.disk_mb += ask->disk_mb;
-    alone->used.cores += cores_count;
+    room_add(&alone->used, &hold->ask);
 }
 
 void alone_hold(struct alone *alone, const char *alloc, const struct room *ask,
@@ -80,10 +82,7 @@ static void hold_free(struct hold *hold)
 
 static void drop(struct alone *alone, struct hold *hold)
 {
-    alone->used.cpu_mhz -= hold->ask.cpu_mhz;
-    alone->used.memory_mb -= hold->ask.memory_mb;
-    alone->used.disk_mb -= hold->ask.disk_mb;
-    alone->used.cores -= hold->ask.cores;
+    room_drop(&alone->used, &hold->ask);
     for (size_t i = 0; i < hold->ask.cores; i++)
         core_set_drop(&alone->cores, hold->cores[i]);
     HASH_DEL(alone->holds, hold);
@@ -126,9 +125,23 @@ void alone_want_disk(struct alone *alone, uint64_t disk_mb)
 
 /* --- what is asked for --- */
 
-/* Of the tasks of GROUP: what they are given, and the same with as much memory as they may take. */
-static void sum_tasks(const struct alone *alone, const json_t *group, struct room_sum *given,
-                      struct room_sum *most)
+/* A task without any limit counts by what it is given: nobody knows how far it goes (as in nomad
+ * v2.0.5 nomad/structs/structs.go, AllocatedMemoryResources.Add). */
+static struct room ask_of_task(const struct alone *alone, const json_t *task)
+{
+    const json_t *resources = json_object_get(task, "Resources");
+    json_int_t most_mb = json_integer_value(json_object_get(resources, "MemoryMaxMB"));
+    struct room ask = {
+        .cpu_mhz = job_number(resources, "CPU") +
+                   job_number(resources, "Cores") * alone->config.node.core_mhz,
+        .memory_mb = job_number(resources, "MemoryMB"),
+    };
+
+    ask.memory_most_mb = most_mb > 0 ? (uint64_t)most_mb : ask.memory_mb; /* below 0: no limit */
+    return ask;
+}
+
+struct room alone_ask(const struct alone *alone, const json_t *group)
 {
     static const char *const hooks[] = {
         [LIFECYCLE_MAIN] = "",
@@ -136,44 +149,23 @@ static void sum_tasks(const struct alone *alone, const json_t *group, struct roo
         [LIFECYCLE_POSTSTART] = "poststart",
         [LIFECYCLE_POSTSTOP] = "poststop",
     };
+    struct room_sum sum = {0};
     const json_t *task;
     size_t t;
 
     json_array_foreach(json_object_get(group, "Tasks"), t, task)
     {
-        const json_t *resources = json_object_get(task, "Resources");
         const json_t *lifecycle = json_object_get(task, "Lifecycle");
         const char *hook = json_string_value(json_object_get(lifecycle, "Hook"));
-        bool sidecar = json_is_true(json_object_get(lifecycle, "Sidecar"));
-        json_int_t memory_max_mb = json_integer_value(
-            json_object_get(resources, "MemoryMaxMB")); /* or no limit: below 0 */
-        struct room room = {
-            .cpu_mhz = job_number(resources, "CPU") +
-                       job_number(resources, "Cores") * alone->config.node.core_mhz,
-            .memory_mb = job_number(resources, "MemoryMB"),
-        };
+        struct room of_task = ask_of_task(alone, task);
         unsigned kind = LIFECYCLE_MAIN;
         for (unsigned i = 0; i < COUNT_OF(hooks) && hook != NULL; i++)
             kind = text_equal(hooks[i], hook) ? i : kind;
-        policy_ask_task(given, (enum spec_lifecycle)kind, sidecar, &room);
-        if (memory_max_mb > 0)
-            room.memory_mb = (uint64_t)memory_max_mb;
-        policy_ask_task(most, (enum spec_lifecycle)kind, sidecar, &room);
+        policy_ask_task(&sum, (enum spec_lifecycle)kind,
+                        json_is_true(json_object_get(lifecycle, "Sidecar")), &of_task);
     }
-}
-
-static uint64_t disk_of(const json_t *group)
-{
-    return job_number(json_object_get(group, "EphemeralDisk"), "SizeMB");
-}
-
-struct room alone_ask(const struct alone *alone, const json_t *group)
-{
-    struct room_sum given = {0}, most = {0};
-
-    sum_tasks(alone, group, &given, &most);
-    struct room ask = policy_ask(&given, disk_of(group));
-
+    struct room ask =
+        policy_ask(&sum, job_number(json_object_get(group, "EphemeralDisk"), "SizeMB"));
     ask.cores = jobspec_cores(group); /* each task has its own, whenever it runs */
     return ask;
 }
@@ -209,22 +201,6 @@ static struct room ask_of(const struct alone *alone, const struct alloc *alloc)
     const json_t *group = job == NULL ? NULL : job_group(job, alloc->assign.group, &number);
 
     return group == NULL ? (struct room){0} : alone_ask(alone, group);
-}
-
-bool alone_given(const struct alone *alone, const struct alloc *alloc, struct room *ret_given,
-                 uint64_t *ret_memory_most_mb)
-{
-    const struct job *job = job_find(alone, alloc->assign.namespace, alloc->assign.job_id);
-    size_t number;
-    const json_t *group = job == NULL ? NULL : job_group(job, alloc->assign.group, &number);
-    struct room_sum given = {0}, most = {0};
-
-    if (group == NULL)
-        return false;
-    sum_tasks(alone, group, &given, &most);
-    *ret_given = policy_ask(&given, disk_of(group));
-    *ret_memory_most_mb = policy_ask(&most, 0).memory_mb;
-    return true;
 }
 
 /* --- counting --- */

@@ -50,7 +50,7 @@ static void test_room_without_a_word_about_it_is_the_whole(void **state)
     struct fixture *fixture = *state;
 
     node_find_room(&fixture->node, &fixture->config);
-    expect(fixture, (struct room){10000, 8000, 50000, 4});
+    expect(fixture, (struct room){10000, 8000, 50000, 4, 0});
     assert_int_equal(fixture->node.whole.cpu_mhz, 10000);
 }
 
@@ -62,7 +62,7 @@ static void test_room_lacks_what_is_reserved(void **state)
     fixture->config.reserved_memory_mb = 1000;
     fixture->config.reserved_disk_mb = 2000;
     node_find_room(&fixture->node, &fixture->config);
-    expect(fixture, (struct room){9600, 7000, 48000, 4});
+    expect(fixture, (struct room){9600, 7000, 48000, 4, 0});
     assert_int_equal(fixture->node.whole.cpu_mhz, 10000);
     assert_int_equal(fixture->node.whole.memory_mb, 8000);
     assert_int_equal(fixture->node.whole.disk_mb, 50000);
@@ -75,7 +75,7 @@ static void test_room_lacks_the_cpu_of_reserved_cores(void **state)
     core_set_drop(&fixture->node.cores, 0);
     fixture->config.reserved_cpu_mhz = 500;
     node_find_room(&fixture->node, &fixture->config);
-    expect(fixture, (struct room){7000, 8000, 50000, 3});
+    expect(fixture, (struct room){7000, 8000, 50000, 3, 0});
 }
 
 static void test_room_of_a_given_cpu_has_it_with_reserved_cores(void **state)
@@ -86,7 +86,7 @@ static void test_room_of_a_given_cpu_has_it_with_reserved_cores(void **state)
     fixture->config.cpu_total_compute = 3000;
     fixture->config.reserved_cpu_mhz = 500;
     node_find_room(&fixture->node, &fixture->config);
-    expect(fixture, (struct room){2500, 8000, 50000, 3});
+    expect(fixture, (struct room){2500, 8000, 50000, 3, 0});
     assert_int_equal(fixture->node.whole.cpu_mhz, 3000);
 }
 
@@ -98,7 +98,7 @@ static void test_room_of_less_than_is_reserved_is_none(void **state)
     fixture->config.reserved_memory_mb = 8000;
     fixture->config.reserved_disk_mb = UINT32_MAX;
     node_find_room(&fixture->node, &fixture->config);
-    expect(fixture, (struct room){0, 0, 0, 4});
+    expect(fixture, (struct room){0, 0, 0, 4, 0});
 }
 
 static void test_room_that_nobody_knows_is_no_bound(void **state)
@@ -108,7 +108,7 @@ static void test_room_that_nobody_knows_is_no_bound(void **state)
     fixture->node.facts = (struct host_facts){.cpu_cores = 4};
     fixture->config.reserved_cpu_mhz = 1;
     node_find_room(&fixture->node, &fixture->config);
-    expect(fixture, (struct room){UINT64_MAX, UINT64_MAX, UINT64_MAX, 4});
+    expect(fixture, (struct room){UINT64_MAX, UINT64_MAX, UINT64_MAX, 4, 0});
 }
 
 int main(void)

@@ -642,7 +642,8 @@ static void test_reschedule_goes_on_to_count_what_is_within_the_interval(void **
 
 static void test_ask_is_what_runs_at_once_at_most(void **state)
 {
-    static const struct room small = {100, 64, 0, 0}, large = {500, 128, 0, 0};
+    static const struct room small = {.cpu_mhz = 100, .memory_mb = 64, .memory_most_mb = 70},
+                             large = {.cpu_mhz = 500, .memory_mb = 128, .memory_most_mb = 256};
     struct room_sum sum = {0};
 
     (void)state;
@@ -651,6 +652,7 @@ static void test_ask_is_what_runs_at_once_at_most(void **state)
     struct room ask = policy_ask(&sum, 300);
     assert_int_equal(ask.cpu_mhz, 200);
     assert_int_equal(ask.memory_mb, 128);
+    assert_int_equal(ask.memory_most_mb, 140);
     assert_int_equal(ask.disk_mb, 300);
     policy_ask_task(&sum, LIFECYCLE_PRESTART, false, &large);
     policy_ask_task(&sum, LIFECYCLE_POSTSTOP, false, &small);
@@ -661,23 +663,27 @@ static void test_ask_is_what_runs_at_once_at_most(void **state)
     ask = policy_ask(&sum, 300);
     assert_int_equal(ask.cpu_mhz, 600);
     assert_int_equal(ask.memory_mb, 192);
+    assert_int_equal(ask.memory_most_mb, 256 + 70);
 }
 
 static void test_room_is_exhausted_by_the_first_thing_that_lacks(void **state)
 {
-    static const struct room total = {1000, 1000, 1000, 4}, used = {900, 900, 900, 3};
+    static const struct room total = {1000, 1000, 1000, 4, 0}, used = {900, 900, 900, 3, 0};
 
     (void)state;
-    assert_null(policy_exhausted(&total, &used, &(struct room){100, 100, 100, 1}));
-    assert_string_equal(policy_exhausted(&total, &used, &(struct room){101, 101, 101, 1}), "cpu");
-    assert_string_equal(policy_exhausted(&total, &used, &(struct room){100, 101, 101, 0}),
+    /* How far memory may go needs not be there. */
+    assert_null(policy_exhausted(&total, &used, &(struct room){100, 100, 100, 1, UINT64_MAX}));
+    assert_string_equal(policy_exhausted(&total, &used, &(struct room){101, 101, 101, 1, 0}),
+                        "cpu");
+    assert_string_equal(policy_exhausted(&total, &used, &(struct room){100, 101, 101, 0, 0}),
                         "memory");
-    assert_string_equal(policy_exhausted(&total, &used, &(struct room){100, 100, 101, 0}), "disk");
-    assert_string_equal(policy_exhausted(&total, &used, &(struct room){UINT64_MAX, 0, 0, 0}),
+    assert_string_equal(policy_exhausted(&total, &used, &(struct room){100, 100, 101, 0, 0}),
+                        "disk");
+    assert_string_equal(policy_exhausted(&total, &used, &(struct room){UINT64_MAX, 0, 0, 0, 0}),
                         "cpu");
     /* More is used than there is: a node that has shrunk. */
-    assert_string_equal(policy_exhausted(&used, &total, &(struct room){1, 0, 0, 0}), "cpu");
-    assert_string_equal(policy_exhausted(&total, &used, &(struct room){101, 0, 0, 2}), "cores");
+    assert_string_equal(policy_exhausted(&used, &total, &(struct room){1, 0, 0, 0, 0}), "cpu");
+    assert_string_equal(policy_exhausted(&total, &used, &(struct room){101, 0, 0, 2, 0}), "cores");
 }
 
 /* --- ports --- */

@@ -524,7 +524,7 @@ static inline int small_open(void **state)
     small->now_ms = 1000;
     small->kept = 50;
     small->datacenter = "dc1";
-    small->room = (struct room){UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
+    small->room = (struct room){UINT64_MAX, UINT64_MAX, UINT64_MAX, 0, 0};
     small->addresses[0] = (struct alone_address){.network = "default", .ip = "10.0.0.1"};
     small->addresses[1] = (struct alone_address){.network = "default", .ip = "fd00::1"};
     small->addresses[2] = (struct alone_address){.network = "lan", .ip = "10.0.0.2"};

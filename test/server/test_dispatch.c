@@ -190,7 +190,7 @@ static void test_what_waits_for_room_is_kept(void **state)
 
     begin(small);
     small_kill(small);
-    small->room = (struct room){0, 0, 0, 0};
+    small->room = (struct room){0};
     small_begin(small);
     small_settle(small);
     struct alone_evaluation first = dispatched(small, "");
