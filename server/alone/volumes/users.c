@@ -148,8 +148,15 @@ static bool asks_for_none(const struct alone *alone, const struct alloc *alloc)
     const json_t *group = job == NULL || job->public.version != alloc->assign.job_version
                               ? NULL
                               : job_group(job, alloc->assign.group, &number);
+    const char *name;
+    json_t *volume;
 
-    return group != NULL && json_object_size(json_object_get(group, "Volumes")) == 0;
+    json_object_foreach(json_object_get(group, "Volumes"), name, volume)
+    {
+        if (!text_equal(json_string_value(json_object_get(volume, "Type")), "csi"))
+            return false;
+    }
+    return group != NULL;
 }
 
 static bool keep_stored(void *ctx, const struct machine_id *id, const struct machine *record)
