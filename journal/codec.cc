@@ -481,6 +481,8 @@ static bool take(const stored::task_table *from, struct task &to)
         return false;
     if (to.results_bytes > 0)
         memcpy(to.results, from->results()->data(), to.results_bytes);
+    /* The size of the record is that of the struct with its padding, and the results. */
+    memset(to.results + to.results_bytes, 0, sizeof(to) - offsetof(struct task, results));
     return whole;
 }
 
@@ -565,7 +567,7 @@ const char *codec_decode_record(struct codec *codec, const void *bytes, size_t l
 {
     const char *reason;
 
-    memset(record, 0, FSM_RECORD_BYTES_MAX);
+    memset(record, 0, sizeof(*record));
     const uint8_t *buffer = open_value(codec, bytes, length, seal, &length, &reason);
     if (buffer == nullptr)
         return reason;
@@ -578,6 +580,7 @@ const char *codec_decode_record(struct codec *codec, const void *bytes, size_t l
 #define X(kind_name, type_name)                                                                    \
     if (from->body_type() == stored::body_##type_name##_table && from->body() != nullptr) {        \
         known = true;                                                                              \
+        memset(static_cast<void *>(record), 0, sizeof(struct type_name));                          \
         record->kind = MACHINE_##kind_name;                                                        \
         whole = take(from->body_as_##type_name##_table(),                                          \
                      *reinterpret_cast<struct type_name *>(record));                               \

@@ -274,9 +274,10 @@ int journal_copy(struct journal *journal, const char *path, struct err *err);
 void journal_encode_record(const struct machine *record, void **ret_bytes, size_t *ret_length);
 void journal_encode_event(const struct journal_event *event, void **ret_bytes, size_t *ret_length);
 
-/* Decodes into RECORD, which has room for FSM_RECORD_BYTES_MAX bytes and is zeroed first;
- * ERR_CORRUPT if the bytes are not a whole, valid record (fsm_broken included).  For bytes that
- * journal_encode_record made; those in the tables are sealed with their key. */
+/* Decodes into RECORD, which has room for FSM_RECORD_BYTES_MAX bytes, of which those behind its
+ * fsm_record_size are not touched; ERR_CORRUPT if the bytes are not a whole, valid record
+ * (fsm_broken included).  For bytes that journal_encode_record made; those in the tables are sealed
+ * with their key. */
 int journal_decode_record(const void *bytes, size_t length, struct machine *record,
                           struct err *err);
 

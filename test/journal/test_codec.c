@@ -48,7 +48,7 @@ static void test_record_encoded_and_decoded_is_the_same(void **state)
         journal_encode_record(record, &bytes, &length);
         memset(other_bytes, 0xA5, sizeof(other_bytes));
         assert_int_equal(journal_decode_record(bytes, length, other, &err), 0);
-        assert_memory_equal(record_bytes, other_bytes, sizeof(record_bytes));
+        assert_memory_equal(record, other, fsm_record_size(record));
         journal_encode_record(other, &again, &length_again);
         assert_int_equal(length, length_again);
         assert_memory_equal(bytes, again, length);
@@ -113,14 +113,14 @@ static void test_largest_records_fit(void **state)
     assert_true(results.used > RESULTS_BYTES_MAX - 64);
     bytes = codec_encode_record(codec, record, 7);
     assert_null(codec_decode_record(codec, bytes.bytes, bytes.length, 7, other));
-    assert_memory_equal(record_bytes, other_bytes, sizeof(record_bytes));
+    assert_memory_equal(record, other, fsm_record_size(record));
 
     do {
         make_record(&rng, MACHINE_ALLOC, record);
     } while (alloc->assign.members_count != ALLOC_MEMBERS_MAX);
     bytes = codec_encode_record(codec, record, 7);
     assert_null(codec_decode_record(codec, bytes.bytes, bytes.length, 7, other));
-    assert_memory_equal(record_bytes, other_bytes, sizeof(record_bytes));
+    assert_memory_equal(record, other, fsm_record_size(record));
 }
 
 static void test_value_at_odd_address_decodes(void **state)
@@ -135,7 +135,7 @@ static void test_value_at_odd_address_decodes(void **state)
     char *moved = malloc(value.length + 1);
     memcpy(moved + 1, value.bytes, value.length);
     assert_int_equal(journal_decode_record(moved + 1, value.length, other, &err), 0);
-    assert_memory_equal(record_bytes, other_bytes, sizeof(record_bytes));
+    assert_memory_equal(record, other, fsm_record_size(record));
     free(moved);
 }
 

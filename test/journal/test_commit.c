@@ -175,7 +175,8 @@ static bool see_record(void *ctx, const struct machine_id *id, const struct mach
 
     for (int i = 0; i < TURN_MACHINES; i++) {
         if (machine_id_equal(id, &turn.records[i].id)) {
-            assert_memory_equal(record, turn.records[i].record, FSM_RECORD_BYTES_MAX);
+            assert_memory_equal(record, turn.records[i].record,
+                                fsm_record_size(turn.records[i].record));
             seen->count++;
         }
     }
@@ -212,7 +213,7 @@ static void test_committed_turn_reads_back_after_reopening(void **state)
     struct machine *base;
     assert_int_equal(journal_base_read(journal, &baseless, &base, &err), ERR_GONE);
     assert_int_equal(journal_base_read(journal, &based, &base, &err), 0);
-    assert_memory_equal(base, turn.records[0].record, FSM_RECORD_BYTES_MAX);
+    assert_memory_equal(base, turn.records[0].record, fsm_record_size(turn.records[0].record));
     free(base);
     assert_int_equal(journal_meta_read(journal, "turn", &bytes, &length, &err), 0);
     assert_int_equal(length, 1);
