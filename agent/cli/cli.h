@@ -131,6 +131,10 @@ int cli_tail_stream(struct cli *cli, struct cli_tail *tail, const char *path);
 int cli_find_alloc(struct cli *cli, const char *prefix, json_t **ret_alloc);
 int cli_find_job(struct cli *cli, const char *prefix, json_t **ret_job);
 
+/* Of LIST, of what has an id that begins with PREFIX, the only one, or the one with that id whole;
+ * NULL if it is neither.  Borrowed. */
+json_t *cli_choose(const json_t *list, const char *prefix);
+
 /* Of the list /v1/THINGS, which `cairn GROUP list` shows, the one whose id begins with PREFIX, a
  * new reference; said if there is none or more. */
 int cli_find_one(struct cli *cli, const char *group, const char *things, const char *prefix,

@@ -65,21 +65,29 @@ int cli_find_alloc(struct cli *cli, const char *prefix, json_t **ret_alloc)
     return status;
 }
 
+json_t *cli_choose(const json_t *list, const char *prefix)
+{
+    json_t *entry;
+    size_t at;
+
+    json_array_foreach(list, at, entry)
+    {
+        if (json_array_size(list) == 1 || text_equal(cli_value(entry, "ID"), prefix))
+            return entry;
+    }
+    return NULL;
+}
+
 int cli_find_job(struct cli *cli, const char *prefix, json_t **ret_job)
 {
     char path[CLI_URL_SIZE];
     json_t *list, *entry;
-    const json_t *found = NULL;
     size_t at;
 
     int status = cli_get(cli, cli_path(cli, path, "/v1/jobs?prefix=%s", prefix), &list, NULL);
     if (status != 0)
         return status;
-    json_array_foreach(list, at, entry)
-    {
-        if (json_array_size(list) == 1 || text_equal(cli_value(entry, "ID"), prefix))
-            found = entry;
-    }
+    const json_t *found = cli_choose(list, prefix);
     if (found != NULL) {
         const char *given = cli->namespace;
 

@@ -23,18 +23,13 @@ void volume_print_list(json_t *volumes)
 int volume_find(struct cli *cli, const char *prefix, json_t **ret_volume)
 {
     char path[CLI_URL_SIZE];
-    json_t *list, *entry, *found = NULL;
-    size_t at;
+    json_t *list;
     int status =
         cli_get(cli, cli_path(cli, path, "/v1/volumes?type=csi&prefix=%s", prefix), &list, NULL);
 
     if (status != 0)
         return status;
-    json_array_foreach(list, at, entry)
-    {
-        if (json_array_size(list) == 1 || text_equal(cli_value(entry, "ID"), prefix))
-            found = entry;
-    }
+    json_t *found = cli_choose(list, prefix);
     if (found != NULL) {
         *ret_volume = json_incref(found);
     } else if (json_array_size(list) == 0) {
