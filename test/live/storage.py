@@ -75,7 +75,6 @@ class Storage:
                   'RequestedCapabilities': [{'AccessMode': access, 'AttachmentMode': attachment}]}
         volume.update(fields)
 
-
         def try_it():
             try:
                 self.node.put('/v1/volume/csi/' + disk, {'Volumes': [volume]})
@@ -121,6 +120,14 @@ class Storage:
             self.node.call('DELETE', '/v1/volume/csi/' + volume['ID'])
         self.node.finish()
         shutil.rmtree(self.dir)
+
+
+def with_a_disk():
+    """One whose plugin runs and has the volume "disk", and its node."""
+    storage = Storage('disk')
+    storage.run_plugin()
+    storage.register('disk')
+    return storage, storage.node
 
 
 def job(script, *disks, access='single-node-writer', name='job', count=1, read_only=False,

@@ -16,7 +16,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from lib import Refused, events, exit_codes, restart_policy, tap, wait_for  # noqa: E402
 from storage import (Storage, await_sleepers, await_statuses, job, let_go, node_events,  # noqa: E402
-                     sleeper_pids, statuses, stop, waits_because)
+                     sleeper_pids, statuses, stop, waits_because, with_a_disk)
 
 
 def a_volume_is_mounted_used_and_taken_away():
@@ -84,10 +84,7 @@ def two_allocs_share_what_is_staged_over_crashes_of_everybody():
 
 
 def task_that_is_slow_to_end_keeps_its_volume():
-    storage = Storage('disk')
-    node = storage.node
-    storage.run_plugin()
-    storage.register('disk')
+    storage, node = with_a_disk()
     node.run_job(job('trap "sleep 1; echo last > /srv/disk/words; exit 0" INT; echo first > /srv/disk/words; '
                      'while :; do sleep 0.1; done', 'disk'))
     wait_for('its words', lambda: storage.read('disk', 'words') == 'first\n')
@@ -99,10 +96,7 @@ def task_that_is_slow_to_end_keeps_its_volume():
 
 
 def exclusive_volume_moves_from_one_to_the_next():
-    storage = Storage('disk')
-    node = storage.node
-    storage.run_plugin()
-    storage.register('disk')
+    storage, node = with_a_disk()
     node.run_job(job('echo one >> /srv/disk/words; exec sleep 1000', 'disk', name='one'))
     await_statuses(node, 'running', name='one')
     node.run_job(job('echo two >> /srv/disk/words; exec sleep 1000', 'disk', name='two'))
@@ -118,10 +112,7 @@ def exclusive_volume_moves_from_one_to_the_next():
 
 
 def ok_without_a_mount_starts_nothing():
-    storage = Storage('disk')
-    node = storage.node
-    storage.run_plugin()
-    storage.register('disk')
+    storage, node = with_a_disk()
     storage.next('NodePublishVolume', *['lie'] * 20)
     node.run_job(job('touch /srv/disk/started; exec sleep 1000', 'disk'))
     wait_for('two tries', lambda: len(storage.calls('NodePublish')) >= 2, limit_s=30)
@@ -134,10 +125,7 @@ def ok_without_a_mount_starts_nothing():
 
 
 def answer_that_is_lost_is_asked_for_again():
-    storage = Storage('disk')
-    node = storage.node
-    storage.run_plugin()
-    storage.register('disk')
+    storage, node = with_a_disk()
     for method in ('NodeStageVolume', 'NodePublishVolume', 'NodeUnpublishVolume',
                    'NodeUnstageVolume'):
         storage.next(method, 'did say 14 lost')
@@ -149,10 +137,7 @@ def answer_that_is_lost_is_asked_for_again():
 
 
 def plugin_that_dies_in_mid_call_and_one_that_never_answers():
-    storage = Storage('disk')
-    node = storage.node
-    storage.run_plugin()
-    storage.register('disk')
+    storage, node = with_a_disk()
     storage.next('NodeStageVolume', 'die')
     storage.next('NodePublishVolume', 'hang')
     node.run_job(job('exec sleep 1000', 'disk'))
@@ -184,10 +169,7 @@ def failing_start_unwinds_all_of_it():
 
 
 def stop_while_the_daemon_is_down_and_the_plugin_late():
-    storage = Storage('disk')
-    node = storage.node
-    storage.run_plugin()
-    storage.register('disk')
+    storage, node = with_a_disk()
     node.run_job(job('exec sleep 1000', 'disk'))
     await_statuses(node, 'running')
     node.kill()
@@ -204,10 +186,7 @@ def stop_while_the_daemon_is_down_and_the_plugin_late():
 
 
 def volume_that_somebody_unmounts_comes_back():
-    storage = Storage('disk')
-    node = storage.node
-    storage.run_plugin()
-    storage.register('disk')
+    storage, node = with_a_disk()
     node.run_job(job('exec sleep 1000', 'disk'))
     await_statuses(node, 'running')
     before = await_sleepers(node)
@@ -224,10 +203,7 @@ def volume_that_somebody_unmounts_comes_back():
 
 
 def volume_that_is_unmounted_between_two_attempts_is_there_at_the_next():
-    storage = Storage('disk')
-    node = storage.node
-    storage.run_plugin()
-    storage.register('disk')
+    storage, node = with_a_disk()
     again = job('echo $$ >> /srv/disk/words; while ! test -e /srv/disk/end; do sleep 0.05; done; '
                 'rm /srv/disk/end; exit 1', 'disk')
     again['TaskGroups'][0]['RestartPolicy'] = restart_policy(10, 1000)
@@ -271,10 +247,7 @@ def volume_that_is_unmounted_between_two_attempts_is_there_at_the_next():
 
 
 def volume_that_cannot_be_mounted_again_ends_its_alloc_with_the_reason():
-    storage = Storage('disk')
-    node = storage.node
-    storage.run_plugin()
-    storage.register('disk')
+    storage, node = with_a_disk()
     again = job('while ! test -e /srv/disk/end; do sleep 0.05; done; exit 1', 'disk')
     again['TaskGroups'][0]['RestartPolicy'] = restart_policy(10, 200)
     node.run_job(again)
@@ -291,10 +264,7 @@ def volume_that_cannot_be_mounted_again_ends_its_alloc_with_the_reason():
 
 
 def plugin_that_is_stopped_under_a_volume_is_waited_for():
-    storage = Storage('disk')
-    node = storage.node
-    storage.run_plugin()
-    storage.register('disk')
+    storage, node = with_a_disk()
     node.run_job(job('exec sleep 1000', 'disk'))
     await_statuses(node, 'running')
     before = await_sleepers(node)
@@ -413,10 +383,7 @@ def failed_because(node, name, words):
 
 
 def what_cannot_be_a_volume_is_refused():
-    storage = Storage('disk')
-    node = storage.node
-    storage.run_plugin()
-    storage.register('disk')
+    storage, node = with_a_disk()
     for wrong, words in ((dict(ID='d' * 4096), "the volume's id"), (dict(ID='../disk'), "the volume's id"),
                          (dict(PluginID='none'), 'no CSI plugin')):
         try:
@@ -471,10 +438,7 @@ def plugin_that_is_wrong_is_told_and_unwound():
 
 
 def place_that_is_taken_is_told_and_unwound():
-    storage = Storage('disk')
-    node = storage.node
-    storage.run_plugin()
-    storage.register('disk')
+    storage, node = with_a_disk()
     root = os.path.join(node.data, 'client', 'csi', 'node', 'test')
     staging = os.path.join(root, 'staging', 'default')
     os.makedirs(staging)
@@ -555,10 +519,7 @@ def block_device_is_a_device_to_its_task():
 
 
 def daemon_ends_at_once_while_a_plugin_hangs():
-    storage = Storage('disk')
-    node = storage.node
-    storage.run_plugin()
-    storage.register('disk')
+    storage, node = with_a_disk()
     node.run_job(job('exec sleep 1000', 'disk'))
     await_statuses(node, 'running')
     storage.next('NodeUnpublishVolume', 'hang')
@@ -603,10 +564,7 @@ def plugin_that_somebody_else_runs_serves_volumes_too():
 
 
 def driver_without_mounts_refuses_by_name():
-    storage = Storage('disk')
-    node = storage.node
-    storage.run_plugin()
-    storage.register('disk')
+    storage, node = with_a_disk()
     made = job('exec sleep 1000', 'disk')
     task = made['TaskGroups'][0]['Tasks'][0]
     task['Driver'] = 'raw_exec'

@@ -14,7 +14,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from lib import events, flip, raw_exec, restart_policy, tap, wait_for  # noqa: E402
 from storage import (Storage, await_sleepers, await_statuses, job, let_go,  # noqa: E402
-                     sleeper_pids, stop, waits_because)
+                     sleeper_pids, stop, waits_because, with_a_disk)
 
 SHARED = 'multi-node-multi-writer'
 
@@ -31,10 +31,7 @@ def unmount(node, part='/per-alloc/'):
 
 
 def volume_that_is_gone_right_before_the_first_start_is_there_at_it():
-    storage = Storage('disk')
-    node = storage.node
-    storage.run_plugin()
-    storage.register('disk')
+    storage, node = with_a_disk()
     again = job('echo it works > /srv/disk/words; exec sleep 1000', 'disk')
     first = raw_exec('first', 'touch /srv/disk/first; while ! test -e /srv/disk/go; do sleep 0.05; done',
                      Driver='exec', Lifecycle={'Hook': 'prestart', 'Sidecar': False},
@@ -74,10 +71,7 @@ def call_of_another_that_hangs_is_no_want_of_a_plugin():
 
 
 def call_that_a_daemon_died_in_is_over_before_it_is_undone():
-    storage = Storage('disk')
-    node = storage.node
-    storage.run_plugin()
-    storage.register('disk')
+    storage, node = with_a_disk()
     storage.next('NodeStageVolume', 'wait 20000')
     node.run_job(job('exec sleep 1000', 'disk'))
     wait_for('the call', lambda: '> NodeStageVolume' in storage.read('calls'))
@@ -95,10 +89,7 @@ def call_that_a_daemon_died_in_is_over_before_it_is_undone():
 
 
 def mount_that_its_plugin_does_not_give_up_is_taken_away():
-    storage = Storage('disk')
-    node = storage.node
-    storage.run_plugin()
-    storage.register('disk')
+    storage, node = with_a_disk()
     # It knows of nothing, and there is nothing.
     node.run_job(job('exec sleep 1000', 'disk', name='gone'))
     await_sleepers(node)
@@ -126,10 +117,7 @@ def mount_that_its_plugin_does_not_give_up_is_taken_away():
 
 
 def device_that_does_not_come_back_ends_its_alloc_with_the_reason():
-    storage = Storage('disk')
-    node = storage.node
-    storage.run_plugin()
-    storage.register('disk')
+    storage, node = with_a_disk()
     again = job('exec sleep 1000', 'disk')
     again['TaskGroups'][0]['RestartPolicy'] = restart_policy(10, 200)
     node.run_job(again)

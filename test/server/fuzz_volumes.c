@@ -5,12 +5,10 @@
  * Nothing that is secret is among what is shown of a volume, each caller hears once, and a daemon
  * that begins again believes all that is stored.
  */
-#include "test/fuzz.h"
+#include "test/server/fuzz_request.h"
 #include "test/server/small_storage.h"
 
 #include "server/storage/part.h"
-
-enum { REQUESTS_MAX = 16 };
 
 static void tell(void *ctx, int code, const struct err *err, const json_t *answer)
 {
@@ -137,20 +135,16 @@ int LLVMFuzzerInitialize(int *arguments_count, char ***arguments)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input input = {data, size};
-    const uint8_t *bytes;
-    size_t length, asked = 0;
+    json_t *request;
+    uint8_t which;
     void *state = NULL;
     struct small_life *small = open_node(&state);
 
-    while (asked < REQUESTS_MAX && fuzz_piece(&input, &bytes, &length)) {
-        if (length == 0)
-            continue;
-        json_t *request =
-            json_loadb((const char *)bytes + 1, length - 1, JSON_REJECT_DUPLICATES, NULL);
+    for (int asked = 0; asked < FUZZ_REQUESTS_MAX && fuzz_request(&input, &which, &request);
+         asked++) {
         read_alone(request);
-        ask(small, bytes[0], request);
+        ask(small, which, request);
         json_decref(request);
-        asked++;
     }
     size_t known = count(small);
     small_again(small);

@@ -5,10 +5,8 @@
  * No token does more than its request says, none is kept with its secret, and a daemon that begins
  * again has what those before had.
  */
-#include "test/fuzz.h"
+#include "test/server/fuzz_request.h"
 #include "test/server/small_life.h"
-
-enum { REQUESTS_MAX = 16 };
 
 struct told {
     int count, code;
@@ -108,20 +106,17 @@ int LLVMFuzzerInitialize(int *arguments_count, char ***arguments)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input input = {data, size};
-    char secrets[REQUESTS_MAX][UUID_TEXT_SIZE];
+    char secrets[FUZZ_REQUESTS_MAX][UUID_TEXT_SIZE];
     const struct acl_rights *rights;
     void *state = NULL;
-    const uint8_t *bytes;
-    size_t length, asked = 0;
+    size_t asked = 0;
+    json_t *request;
+    uint8_t which;
 
     check(small_open(&state) == 0);
     struct small_life *small = state;
-    while (asked < REQUESTS_MAX && fuzz_piece(&input, &bytes, &length)) {
-        if (length == 0)
-            continue;
-        json_t *request =
-            json_loadb((const char *)bytes + 1, length - 1, JSON_REJECT_DUPLICATES, NULL);
-        ask(small, bytes[0], request, secrets[asked++]);
+    while (asked < FUZZ_REQUESTS_MAX && fuzz_request(&input, &which, &request)) {
+        ask(small, which, request, secrets[asked++]);
         json_decref(request);
     }
     size_t known = count(small);
