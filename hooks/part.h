@@ -47,6 +47,8 @@ struct hooks {
     const struct hooks_templates *templates; /* NULL: nobody is told of what changes */
     const char *parser;                      /* what renders them */
     struct watches *watches;                 /* of templates */
+    struct hooks_run *to_begin, **begin_end; /* of allocs, those that wait for room on the pool */
+    unsigned begun;                          /* that are there */
     struct hooks_run *line; /* of those the ones that go one by one, in order; the first runs */
     char alloc_dir[];
 };

@@ -17,6 +17,7 @@
 enum {
     ALLOC_DIR_MAX = 360, /* an id, a task's name and "/secrets" fit behind it in hooks_paths */
     FETCHES_MAX = 8,     /* processes at once; more wait */
+    BEGUN_MAX = 64,      /* hooks of allocs on the pool: what it does in a long commit */
 };
 
 /* Nomad's own, client/config/config.go DefaultUserDenylist. */
@@ -35,7 +36,7 @@ struct hooks_run {
     struct hook_outcome *outcome; /* with what the hook leaves; owned, NULL: nothing */
     uint8_t hook;
     struct hooks_fetching fetching; /* of one that a process carries out */
-    bool on_pool, in_line, by_process;
+    bool on_pool, in_line, by_process, of_alloc;
     bool aborted; /* nobody waits for it */
     char texts[]; /* of the request */
 };
@@ -173,12 +174,45 @@ static void on_pool(struct io_work *work)
     perform(run);
 }
 
-static void on_pool_done(struct io_work *work)
+static void submit(struct hooks_run *run);
+
+/* A job may have thousands of allocs.  Were all of them sent to the pool at once, the first task
+ * would start behind the directories of the last alloc, and nothing but directories would be made
+ * until then. */
+static void begin_some(struct hooks *hooks)
 {
-    finish(work->ctx);
+    while (hooks->to_begin != NULL && hooks->begun < BEGUN_MAX) {
+        struct hooks_run *run = hooks->to_begin;
+
+        hooks->to_begin = run->behind;
+        run->behind = NULL;
+        hooks->begun++;
+        submit(run);
+    }
 }
 
-static void submit(struct hooks_run *run);
+static void begin_alloc(struct hooks_run *run)
+{
+    struct hooks *hooks = run->hooks;
+
+    run->of_alloc = true;
+    if (hooks->to_begin == NULL)
+        hooks->begin_end = &hooks->to_begin;
+    *hooks->begin_end = run;
+    hooks->begin_end = &run->behind;
+    begin_some(hooks);
+}
+
+static void on_pool_done(struct io_work *work)
+{
+    struct hooks_run *run = work->ctx;
+
+    if (run->of_alloc && run->hooks != NULL) {
+        run->hooks->begun--;
+        begin_some(run->hooks);
+    }
+    finish(run);
+}
 
 /* Runs wait in lists, by `behind`. */
 static void wait_behind(struct hooks_run **last, struct hooks_run *run)
@@ -406,7 +440,9 @@ void hook_run(struct hooks *hooks, const struct hook_run *asked, hook_done *done
         fetching_init(&run->fetching);
     }
     if (run->function != NULL && (step->where == HOOK_ON_POOL || step->where == HOOK_BY_PROCESS)) {
-        if (!waits_for_watch(run, asked))
+        if (task == NULL && !run->by_process)
+            begin_alloc(run);
+        else if (!waits_for_watch(run, asked))
             submit(run);
         return;
     }

@@ -111,11 +111,59 @@ static void test_many_runs_at_once_are_each_answered_once(void **state)
     assert_int_equal(destroy_alloc(fixture), 0);
 }
 
+/* Each is counted. */
+static void build_many_allocs(struct fixture *fixture)
+{
+    for (unsigned i = 0; i < MANY; i++) {
+        char id[UUID_TEXT_SIZE];
+        const struct alloc_spec alloc = {.id = id, .payload = ""};
+        const struct hook_run run = {
+            .phase = PHASE_PRERUN, .hook = ALLOC_HOOK_ALLOC_DIR, .alloc = &alloc};
+
+        (void)text_format(id, sizeof(id), "%08x-0000-4000-8000-000000000000", i); /* fits */
+        hook_run(fixture->hooks, &run, count_outcome, fixture);
+    }
+}
+
+struct witness {
+    const struct fixture *fixture;
+    int before; /* answers, when this one came */
+};
+
+static void on_task(void *ctx, const struct hook_outcome *outcome)
+{
+    struct witness *witness = ctx;
+
+    assert_int_equal(outcome->code, 0);
+    witness->before = (int)witness->fixture->answers;
+}
+
+/* Else the first task of a job of many would start behind the directories of its last alloc. */
+static void test_a_task_waits_for_some_allocs_and_not_for_all(void **state)
+{
+    struct fixture *fixture = *state;
+    struct witness witness = {.fixture = fixture, .before = -1};
+    const struct hook_run run = {.phase = PHASE_PRESTART,
+                                 .hook = TASK_HOOK_TASK_DIR,
+                                 .alloc = &fixture->alloc,
+                                 .task = &fixture->task};
+
+    assert_int_equal(build_alloc(fixture), 0);
+    fixture->answers = 0;
+    build_many_allocs(fixture);
+    hook_run(fixture->hooks, &run, on_task, &witness);
+    loop_run(fixture->loop);
+    assert_int_equal(fixture->answers, MANY);
+    assert_in_range(witness.before, 0, MANY / 2);
+    assert_int_equal(destroy_alloc(fixture), 0);
+}
+
 static void test_free_with_runs_under_way_answers_nobody(void **state)
 {
     struct fixture *fixture = *state;
 
     assert_int_equal(build_alloc(fixture), 0);
+    build_many_allocs(fixture); /* most of them wait for room */
     ask(fixture, PHASE_PRESTART, TASK_HOOK_LOGS, &fixture->task);
     ask(fixture, PHASE_EXITED, HOOK_NONE, &fixture->task);
     ask(fixture, PHASE_PRESTART, TASK_HOOK_TASK_DIR, &fixture->task);
@@ -179,6 +227,7 @@ int main(void)
         TEST(test_no_hook_left_is_answered_later_with_success),
         TEST(test_a_phase_without_a_step_is_answered_with_success),
         TEST(test_many_runs_at_once_are_each_answered_once),
+        TEST(test_a_task_waits_for_some_allocs_and_not_for_all),
         TEST(test_free_with_runs_under_way_answers_nobody),
         TEST(test_new_refuses_a_directory_it_cannot_use),
         TEST(test_paths_are_those_of_nomad),
