@@ -3,7 +3,7 @@
 outlast who made them, mounts that are not given up or go away right before a start, devices that do
 not come back, claims whose records are lost.
 
-In a whole run it waits for 370 s.
+In a whole run it waits for 500 s.
 """
 import json
 import os
@@ -215,6 +215,34 @@ def mounts_of_what_a_journal_has_never_heard_of_are_taken_away():
     storage.finish()
 
 
+def mounts_that_something_in_quarantine_may_be_about_stay():
+    storage = Storage('disk')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('disk')
+    node.run_job(job('exec sleep 1000', 'disk'))
+    await_sleepers(node)
+    alloc = node.alloc('job', 'g')['ID']
+    node.kill()
+    for key, behind in ((b'\x03' + alloc.encode(), 24), (b'\x02' + (alloc + '/t').encode(), 24),
+                        (b'\x01' + (alloc + '/disk').encode(), 24), (b'alloc/' + alloc.encode(), 24)):
+        assert flip(os.path.join(node.data, 'client/journal/data.mdb'), key, behind) > 0, key
+    node.start()
+    wait_for('the word', lambda: 'something in quarantine may be about what is mounted' in node.log(1 << 20),
+             limit_s=90)
+    assert alloc not in {found['ID'] for found in node.allocs()}
+    assert [path for path in mounts_of_volumes(node) if alloc in path]
+    stop(node)  # what has been placed in its stead, and has the volume by now
+    await_statuses(node, 'complete')
+    assert [path for path in mounts_of_volumes(node) if alloc in path]
+    node.kill()
+    for number in range(1, 5):
+        node.cli('journal', 'quarantine', 'drop', str(number), '-dir', node.data)
+    node.start()
+    wait_for('nothing', lambda: not mounts_of_volumes(node), limit_s=90)
+    storage.finish()
+
+
 sys.exit(tap([
     volume_that_is_gone_right_before_the_first_start_is_there_at_it,
     call_of_another_that_hangs_is_no_want_of_a_plugin,
@@ -224,4 +252,5 @@ sys.exit(tap([
     claim_whose_record_is_lost_is_let_go_of,
     claim_that_nothing_names_any_more_is_found_by_its_place,
     mounts_of_what_a_journal_has_never_heard_of_are_taken_away,
+    mounts_that_something_in_quarantine_may_be_about_stay,
 ]))

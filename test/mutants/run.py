@@ -68,7 +68,7 @@ FINDERS = [
     ('search', [[CAIRN, 'sim', '-search', 'mains,faults=1,crashes=1']], 900),
 ]
 # What finders run besides: without it they would find something in the copy without a fault.
-HELPERS = [OUT + '/cairn-fetch']
+HELPERS = [OUT + '/cairn-fetch', OUT + '/cairn-parse']
 TARGETS = sorted({command[0] for _, commands, _ in FINDERS for command in commands}) + HELPERS
 # What a finder says is wrong, and how to see it again.
 SHOWN = re.compile(r'^(?:cairn: (.*)|(\w+: check \d+: .*)|(.+)\n\nfailed: .*)$', re.M)
