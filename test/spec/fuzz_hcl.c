@@ -6,7 +6,7 @@
 static void evaluate(const char *text, size_t length)
 {
     const struct hcl_input inputs[] = {
-        {.name = "x", .value = "[1, {a = \"${b}\"}]", .optional = true}};
+        {.name = "x", .value = "[1, {a = \"$${b}\"}]", .optional = true}};
     struct hcl_options options = {.inputs = inputs, .inputs_count = 1, .keep_unknown = true};
     char message[HCL_ERROR_SIZE];
     struct hcl_context *context;
