@@ -4,6 +4,8 @@
  *
  *     test_journal               the tests
  *     test_journal DIR [SEEDS]   restarts from the journal in DIR: crash points, drawn lives
+ *
+ * Built as debug, asan: same_worlds.py says that builds do the same.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,6 +4,8 @@
  * The data file of a whole node is damaged in many ways.  Whatever is made of it opens, leads to
  * its records, and has no record but those that the node had in the end: none that is older, none
  * of a machine that was gone.
+ *
+ * Built as debug, clang-asan: the pages of a file are the same to every build.
  */
 #include "test/inspect/inspecting.h"
 

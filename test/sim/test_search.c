@@ -2,6 +2,8 @@
  * The search over all reachable states: that it finds what is broken, by the shortest way; that
  * what it leaves out of a state changes nothing; that it is complete, and the same every time.
  * (`cairn sim -search` makes the large ones.)
+ *
+ * Built as debug, asan: same_worlds.py says that builds do the same.
  */
 #include <setjmp.h>
 #include <stdarg.h>
