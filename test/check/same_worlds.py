@@ -3,6 +3,8 @@
 
 usage: test/check/same_worlds.py PROGRAM...
 """
+import concurrent.futures
+import os
 import re
 import subprocess
 import sys
@@ -15,7 +17,7 @@ def hash_of(program, flags):
     done = subprocess.run([program, 'sim'] + flags, capture_output=True, text=True)
     found = re.search(r'hash ([0-9a-f]{16})', done.stdout)
     if done.returncode != 0 or not found:
-        sys.exit('same_worlds: %s: %s' % (program, done.stderr.strip() or done.stdout.strip()))
+        raise SystemExit('same_worlds: %s: %s' % (program, done.stderr.strip() or done.stdout.strip()))
     return found.group(1)
 
 
@@ -24,7 +26,8 @@ def main():
     if len(programs) < 2:
         sys.exit(__doc__.strip())
     for name, flags in WORLDS.items():
-        hashes = {program: hash_of(program, flags) for program in programs}
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            hashes = dict(zip(programs, pool.map(lambda each: hash_of(each, flags), programs)))
         if len(set(hashes.values())) > 1:
             sys.exit('same_worlds: %s worlds differ: %s' % (
                 name, ', '.join('%s %s' % pair for pair in hashes.items())))
