@@ -8,9 +8,9 @@ For each build directory the program of every test/**/test_*.c is run, N at a ti
 are cores).  With --live the scripts of test/live/t*.{sh,py} too, beside them and against the first
 directory.  Each has nodes, ports, directories and cgroups of its own.  Most wait nearly all of their
 time, some keep a core busy for minutes: two of either kind at a time, longest first, so that none is
-left alone at the end; all wait three times as long as one that is alone before they give up.  One
-that takes long says so in a line of its head: "In a whole run it keeps a core busy for 180 s." or
-"In a whole run it waits for 100 s."
+left alone at the end, and what would be so nevertheless has more of the processors; all wait three
+times as long as one that is alone before they give up.  One that takes long says so in a line of its
+head: "In a whole run it keeps a core busy for 180 s." or "In a whole run it waits for 100 s."
 Programs print cmocka's or TAP lines; exit status 77 means skipped, and the last line of output says
 why.  The last line printed here counts.
 
@@ -19,6 +19,7 @@ its head comment, "Built as debug, asan: ...", and is run in those only, when se
 """
 import argparse
 import concurrent.futures
+import contextlib
 import os
 import re
 import subprocess
@@ -28,6 +29,7 @@ import threading
 import time
 
 UNIT_LIMIT_S, LIVE_LIMIT_S, LIVE_AT_ONCE, LIVE_PATIENCE = 1200, 2700, 2, '3'
+LONG_S, LONG_NICENESS = 600, -5
 TAKES = re.compile(r'^(?:# )?In a whole run it (keeps a core busy|waits) for (\d+) s\.$', re.M)
 PASSED = re.compile(r'^\[       OK \] ', re.M)
 FAILED = re.compile(r'^\[  FAILED  \] (\S+)$', re.M)
@@ -67,12 +69,14 @@ class Done:
     """One program that has been run, how long it took, and for how long processors were busy with it
     and all that it has waited for: not with what has outlived its parents."""
 
-    def __init__(self, command, limit_s, env):
+    def __init__(self, command, limit_s, env, is_long=False):
         self.name = ' '.join(command)
         start = time.monotonic()
         with tempfile.TemporaryFile() as said:
             child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said,
                                      stderr=subprocess.STDOUT, env=env, start_new_session=True)
+            if is_long:
+                prefer(child.pid)
             late = threading.Timer(limit_s, child.kill)
             late.start()
             _, status, used = os.wait4(child.pid, 0)
@@ -83,6 +87,14 @@ class Done:
             self.output = said.read().decode(errors='replace')
         if self.took_s >= limit_s:
             self.output += '\ntimed out after %d s\n' % limit_s
+
+
+def prefer(pid):
+    """PID, which leads a session, gets more of the processors than others, and what it starts, too."""
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, LONG_NICENESS)
+        with open('/proc/%d/autogroup' % pid, 'w') as group:  # where sessions share the processors
+            group.write(str(LONG_NICENESS))
 
 
 def report(done, totals):
@@ -153,10 +165,11 @@ def main():
     def lanes(paths, at_once, limit_s, env):
         """Begins to run PATHS in their order, AT_ONCE at a time."""
         pool = concurrent.futures.ThreadPoolExecutor(at_once)
-        return [pool.submit(Done, [path], limit_s, env) for path in paths]
+        return [pool.submit(Done, [path], limit_s, env, path in longest) for path in paths]
 
-    running = []
+    running, longest = [], set()
     if options.live:
+        longest = {path for paths in live_tests() for path in paths if takes(path)[1] >= LONG_S}
         for paths in live_tests():
             running += lanes(paths, LIVE_AT_ONCE, LIVE_LIMIT_S, live_env)
     running += lanes(programs(options.builds), options.j, UNIT_LIMIT_S, env)
