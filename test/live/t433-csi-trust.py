@@ -216,10 +216,7 @@ def mounts_of_what_a_journal_has_never_heard_of_are_taken_away():
 
 
 def mounts_that_something_in_quarantine_may_be_about_stay():
-    storage = Storage('disk')
-    node = storage.node
-    storage.run_plugin()
-    storage.register('disk')
+    storage, node = with_a_disk()
     node.run_job(job('exec sleep 1000', 'disk'))
     await_sleepers(node)
     alloc = node.alloc('job', 'g')['ID']
