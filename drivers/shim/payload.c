@@ -247,7 +247,7 @@ PROC_IN_CHILD static void run_child(void *ctx)
     enum step step = become(birth); /* returns only to fail */
 
     birth->failure.os = step == STEP_FIND ? 0 : errno;
-    birth->failure.step = step;
+    birth->failure.step = (int)step;
 }
 
 /* --- the shim's side --- */
