@@ -55,6 +55,7 @@ struct driver_exit {
     int32_t code;   /* exit status, or 128 + signal */
     int32_t signal; /* 0: exited by itself */
     bool oom_killed;
+    bool with_host;              /* its supervisor had been told to end, as all are by a shutdown */
     int64_t finished_unix_ns;    /* 0 if unknown */
     char message[ERR_TEXT_SIZE]; /* why, when there is more to say than the code */
 };

@@ -28,6 +28,7 @@ static struct driver_exit exit_of(const struct exit_record *record)
         .code = record->code,
         .signal = record->signal,
         .oom_killed = record->oom_killed != 0,
+        .with_host = record->with_host != 0,
         .finished_unix_ns = record->finished_unix_ns,
     };
     (void)text_copy(exit.message, sizeof(exit.message), record->message);

@@ -208,7 +208,8 @@ struct started {
     X(I32, signal, 0, "0: exited by itself")                                                       \
     X(FLAG, known, 0, "0: neither shim nor exit record; counts as failure")                        \
     X(FLAG, oom_killed, 0, "")                                                                     \
-    X(PAD, pad, 6, "")                                                                             \
+    X(FLAG, with_host, 0, "1: its supervisor had been told to end, as all are by a shutdown")      \
+    X(PAD, pad, 5, "")                                                                             \
     X(TEXT, message, DESCRIPTION_SIZE, "")
 struct exited {
     EXITED_FIELDS(FIELD)

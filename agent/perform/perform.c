@@ -241,6 +241,7 @@ static struct exited exited_of(const struct driver_exit *exit)
         .code = exit->known ? exit->code : -1,
         .signal = exit->signal,
         .oom_killed = exit->oom_killed,
+        .with_host = exit->with_host,
         .finished_unix_ns = exit->finished_unix_ns,
     };
 

@@ -75,6 +75,7 @@ static void main_process_ended(struct shim *shim, const siginfo_t *info)
         .code = by_signal ? KILLED_BASE + info->si_status : info->si_status,
         .signal = by_signal ? info->si_status : 0,
         .oom_killed = shim->cgroup[0] != '\0' && cgroup_oom_killed(shim->cgroup_mode, shim->cgroup),
+        .with_host = shim->host_ends,
         .finished_unix_ns = (int64_t)clock_ns(CLOCK_REALTIME),
     };
     /* Without a cgroup now is the last moment at which the group's number is surely its own.  After
@@ -148,13 +149,23 @@ static void started(struct shim *shim)
     (void)task_file_put(shim->task_fd, TASK_STARTED_AT, &record, false, NULL);
 }
 
+/* A child's says only that it is time to look.  The other one is what a shutdown sends to all that
+ * still runs, us and our payload (systemd-shutdown, killall5): we go on until we are killed, and
+ * whatever ends meanwhile has not failed.  The kernel sends it to all before anybody's end can be
+ * heard of. */
+static void take_signals(struct shim *shim)
+{
+    struct signalfd_siginfo signal;
+
+    while (read(shim->signal_fd, &signal, sizeof(signal)) == sizeof(signal))
+        shim->host_ends |= signal.ssi_signo == SIGTERM && signal.ssi_uid == 0;
+}
+
 /* Takes in every child that ended: the main process, and orphans of the payload that the kernel
  * gave us as their subreaper. */
 static void reap(struct shim *shim)
 {
-    struct signalfd_siginfo ignored;
-
-    (void)!read(shim->signal_fd, &ignored, sizeof(ignored)); /* says only that it is time to look */
+    take_signals(shim);
     for (;;) {
         siginfo_t info = {0};
 
@@ -363,12 +374,13 @@ void shim_stand_alone(void)
 
 static int open_own(struct shim *shim, struct err *err)
 {
-    sigset_t children;
+    sigset_t heard;
 
-    check(sigemptyset(&children) == 0);
-    check(sigaddset(&children, SIGCHLD) == 0);
-    check(sigprocmask(SIG_BLOCK, &children, NULL) == 0);
-    shim->signal_fd = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+    check(sigemptyset(&heard) == 0);
+    check(sigaddset(&heard, SIGCHLD) == 0);
+    check(sigaddset(&heard, SIGTERM) == 0); /* ignored as it is: one that is blocked is kept */
+    check(sigprocmask(SIG_BLOCK, &heard, NULL) == 0);
+    shim->signal_fd = signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
     shim->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (shim->signal_fd < 0 || shim->timer_fd < 0)
         return err_os(err, err_from_errno(errno), errno, "cannot open its own descriptors");

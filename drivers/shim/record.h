@@ -81,7 +81,7 @@ struct exit_record {
     int32_t error_code, error_os; /* kind NOT_STARTED: as in struct err */
     uint32_t error_recoverable;
     char message[ERR_TEXT_SIZE];
-    uint32_t zero;
+    uint32_t with_host; /* 1: everybody had been told to end before it did, the shim too */
 };
 
 /* Fills the head of a record of LENGTH bytes. */

@@ -128,6 +128,7 @@ struct shim {
     uint64_t trim_at_ms; /* 0: the log buffer is not in memory */
     uint64_t timer_set_ms;
     bool stop_asked;
+    bool host_ends;              /* somebody who may has asked all to end: the host is shut down */
     uint32_t told[SHIM_SIGNALS]; /* of each signal, the number that it was sent under last */
     bool childless; /* nothing of the payload is alive: its orphans would be our children */
     uint32_t rest_again_ms;

@@ -21,11 +21,15 @@ void task_note_restarting(struct task *task, const struct fsm_now *now, uint64_t
     task->last_restart_unix_ns = now->unix_ns;
 }
 
-/* The payload did not end by its own doing.  One whose end is known did, reboot or not: finished
- * work does not run again (R-01).  One that could not be started never was. */
+/* The payload did not end by its own doing, but by a reboot.  One whose end is known did, unless
+ * that came with the shutdown; finished work does not run again even then (R-01).  One that could
+ * not be started never was. */
 static bool died_with_host(const struct task *task)
 {
-    return task->rebooted && !task->start_failed && !(task->exit_seen && task->exit.known);
+    bool known = task->exit_seen && task->exit.known;
+    bool finished = exit_is_success(task) && !task->define.restart_on_success;
+
+    return task->rebooted && !task->start_failed && (!known || (task->exit.with_host && !finished));
 }
 
 void task_decide(struct task *task, const struct fsm_now *now)

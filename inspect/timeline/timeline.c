@@ -76,6 +76,8 @@ static enum note_kind note_exit(const struct journal_event *event, char *to, siz
     }
     if (exited->oom_killed)
         (void)text_append(to, size, ", out of memory");
+    if (exited->with_host)
+        (void)text_append(to, size, ", when all were told to end");
     if (exited->known && exited->message[0] != '\0') {
         (void)text_format(part, sizeof(part), ": %.60s", exited->message);
         (void)text_append(to, size, part);

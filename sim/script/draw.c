@@ -370,11 +370,14 @@ static void draw_trouble(struct pen *pen, const struct trouble *trouble)
 
     if (whom.kind == MACHINE_KIND_COUNT)
         return;
-    if (trouble->action == SIM_DO_DIR_LOST)
+    enum sim_action action = (enum sim_action)trouble->action;
+    if (action == SIM_DO_BOOT && number % 2 != 0)
+        action = SIM_DO_SHUTDOWN;
+    if (action == SIM_DO_DIR_LOST)
         add(pen, SIM_DO_BOOT, nobody, at_ms, 1000);
-    if (trouble->action == SIM_DO_SERVER)
+    if (action == SIM_DO_SERVER)
         add(pen, SIM_DO_SERVER, nobody, at_ms + later_ms, SIM_SERVER_UP);
-    add(pen, (enum sim_action)trouble->action, whom, at_ms, number);
+    add(pen, action, whom, at_ms, number);
 }
 
 static void draw_troubles(struct pen *pen)

@@ -95,7 +95,8 @@ enum sim_place {
     X(UNMOUNT, "UNMOUNT", STEP, "somebody unmounts a volume under us")                             \
     X(PURGE, "PURGE", STEP, "the server forgets an alloc")                                         \
     X(OLDER, "OLDER", STEP, "an older copy of the journal is put back")                            \
-    X(UNRENDERED, "UNRENDERED", STEP, "a task's templates cannot be written for a while")
+    X(UNRENDERED, "UNRENDERED", STEP, "a task's templates cannot be written for a while")          \
+    X(SHUTDOWN, "SHUTDOWN", STEP, "all are told to end, and shims say how payloads did; then BOOT")
 enum sim_fault {
     SIM_FAULT_NONE,
 #define X(name, text, place, what) SIM_##name,
@@ -216,7 +217,8 @@ struct sim_job {
     X(COPY, NONE, "copy")            /* of the journal is made */                                  \
     X(OLDER, NONE, "older")          /* DOWN after SIGKILL, for number ms; the copy is put back */ \
     X(UNRENDERED, TASK, "unrendered") /* for number ms its templates cannot be written */          \
-    X(TORN_SPEC, ALLOC, "torn_spec")  /* its specification is zeroed */
+    X(TORN_SPEC, ALLOC, "torn_spec")  /* its specification is zeroed */                            \
+    X(SHUTDOWN, NONE, "shutdown")     /* reboot in order: all are told to end before */
 enum sim_action {
 #define X(name, takes, text) SIM_DO_##name,
     SIM_ACTIONS(X)

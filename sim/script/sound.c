@@ -155,7 +155,7 @@ static bool is_rebooting(const struct sim_script *script, uint64_t at_ms)
 {
     for (unsigned s = 0; s < script->steps_count; s++) {
         const struct sim_step *step = &script->steps[s];
-        if (step->action == SIM_DO_BOOT &&
+        if ((step->action == SIM_DO_BOOT || step->action == SIM_DO_SHUTDOWN) &&
             (step->moment != SIM_AT ||
              (step->at_ms <= at_ms && at_ms <= step->at_ms + (uint64_t)step->number)))
             return true;
@@ -183,7 +183,8 @@ static const char *misplaced(const struct sim_script *script, const struct sim_s
 static bool is_fault(const struct sim_step *step)
 {
     return step->action == SIM_DO_CRASH || step->action == SIM_DO_TERM ||
-           step->action == SIM_DO_BOOT || step->action == SIM_DO_OLDER;
+           step->action == SIM_DO_BOOT || step->action == SIM_DO_SHUTDOWN ||
+           step->action == SIM_DO_OLDER;
 }
 
 static int check_steps(const struct sim_script *script, const struct sim_lines *lines,

@@ -6,7 +6,7 @@
  */
 #include "sim/world/world.h"
 
-enum { SIGKILL_CODE = 137, SIGKILL_NUMBER = 9 };
+enum { SIGNAL_BASE = 128, SIGKILL_CODE = 137, SIGKILL_NUMBER = 9 };
 
 struct sim_attempt *sim_attempt(struct sim *sim, int alloc, int task, uint32_t generation)
 {
@@ -94,6 +94,37 @@ void sim_attempt_note(struct sim *sim, enum sim_fact_kind kind, const struct sim
     struct sim_whom whom = {MACHINE_TASK, attempt->alloc, attempt->task};
 
     sim_fact(sim, kind, &whom, 0);
+}
+
+/* Such an end is as good as any other. */
+static bool has_finished(const struct sim *sim, const struct sim_attempt *attempt)
+{
+    const struct sim_task *plan = sim_attempt_plan(sim, attempt);
+
+    return attempt->code == 0 &&
+           !policy_restarts_on_success(sim->allocs[attempt->alloc].plan->batch,
+                                       (enum spec_lifecycle)plan->lifecycle, plan->sidecar);
+}
+
+void sim_processes_shutdown(struct sim *sim)
+{
+    for (size_t i = 0; i < sim->attempts.count; i++) {
+        struct sim_attempt *attempt = &sim->attempts.items[i];
+        const struct sim_task *plan = sim_attempt_plan(sim, attempt);
+
+        /* Whoever does not listen is killed together with his shim. */
+        if (attempt->payload != PAYLOAD_RUNNING || attempt->shim != SHIM_ALIVE ||
+            attempt->record_lost || plan->ignores_term)
+            continue;
+        attempt->payload = PAYLOAD_ENDED;
+        attempt->code = plan->signal != 0 ? SIGNAL_BASE + plan->signal : plan->exits;
+        attempt->signal = plan->signal;
+        attempt->finished_unix_ns = sim_unix_ns(sim);
+        attempt->record = RECORD_ENDED;
+        attempt->written = attempt->with_host = 1;
+        attempt->by_boot = !has_finished(sim, attempt);
+        sim_attempt_note(sim, SIM_FACT_ENDS, attempt);
+    }
 }
 
 void sim_processes_reboot(struct sim *sim)

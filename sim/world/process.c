@@ -139,6 +139,7 @@ static struct exited exited_of(const struct sim_attempt *attempt)
         .known = known,
         .code = known ? attempt->code : -1,
         .signal = known ? attempt->signal : 0,
+        .with_host = known && attempt->with_host,
         .finished_unix_ns = known ? attempt->finished_unix_ns : 0,
     };
 

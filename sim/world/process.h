@@ -40,9 +40,10 @@ struct sim_attempt {
     uint8_t told;      /* its end is in the journal */
     uint8_t written;   /* its exit record was there, and not removed by one who had told of it */
     uint8_t term_sent;
-    uint32_t hup;     /* the number of the last signal for its templates */
-    uint8_t by_boot;  /* a reboot ended it */
-    uint8_t answered; /* the core was told that it runs, or ran */
+    uint32_t hup;      /* the number of the last signal for its templates */
+    uint8_t by_boot;   /* a reboot ended it */
+    uint8_t with_host; /* in order: its shim says so */
+    uint8_t answered;  /* the core was told that it runs, or ran */
 };
 
 struct sim_attempts {
@@ -70,6 +71,8 @@ bool sim_attempt_was_begun(const struct sim_attempt *attempt);
 /* Anything of the attempt, dead or alive, is still there. */
 bool sim_attempt_exists(const struct sim_attempt *attempt);
 bool sim_alloc_lives(const struct sim *sim, int alloc);
+/* All are told to end, and do. */
+void sim_processes_shutdown(struct sim *sim);
 void sim_processes_reboot(struct sim *sim);
 /* Nothing of it is left: its directory is removed. */
 void sim_attempt_remove(struct sim_attempt *attempt);

@@ -187,6 +187,11 @@ static bool boot(struct sim *sim, const struct sim_step *step)
     uint64_t ms = length_ms(step);
 
     sim_count_fault(sim, SIM_BOOT);
+    if (step->action == SIM_DO_SHUTDOWN) {
+        sim_count_fault(sim, SIM_SHUTDOWN);
+        sim_say(sim, "host is shut down");
+        sim_processes_shutdown(sim);
+    }
     sim_say(sim, "host goes down");
     sim->rebooting = true;
     sim->boot++;
@@ -402,6 +407,7 @@ static const struct {
     [SIM_DO_COPY] = {copy_journal, false},
     [SIM_DO_OLDER] = {put_older, true},
     [SIM_DO_BOOT] = {boot, true},
+    [SIM_DO_SHUTDOWN] = {boot, true},
     [SIM_DO_SLEEP] = {sleep_all, true},
     [SIM_DO_JUMP] = {jump, true},
     [SIM_DO_DISK] = {fill_disk, true},

@@ -308,6 +308,27 @@ static void test_shim_is_out_of_reach_of_ordinary_signals(void **state)
     room_destroy(room, 1);
 }
 
+/* As of a payload that a shutdown ends: all are told to, and its shim hears it, too. */
+static void test_end_behind_that_of_the_host_says_so(void **state)
+{
+    struct room *room = *state;
+    struct err err = {0};
+
+    room_need_root();
+    room_open(room);
+    for (uint32_t told = 0; told < 2; told++) {
+        room_script(room, "exec sleep 100");
+        room_start_running(room, 1 + told);
+        if (told != 0)
+            assert_int_equal(proc_signal(&room->result.shim, SIGTERM, &err), 0);
+        assert_int_equal(proc_signal(&room->result.payload, SIGTERM, &err), 0);
+        room_await_exit(room);
+        assert_int_equal(room->exit.signal, SIGTERM);
+        assert_int_equal(room->exit.with_host, told);
+        room_destroy(room, 1 + told);
+    }
+}
+
 /* VALUE of the line NAME in /proc/<pid>/status. */
 static int status_of(pid_t pid, const char *name)
 {
@@ -550,6 +571,7 @@ int main(void)
         TEST(test_grandchild_that_holds_the_pipe_delays_the_exit_only_so_long),
         TEST(test_shim_waits_for_a_strangers_end_of_the_pipe_asleep),
         TEST(test_shim_is_out_of_reach_of_ordinary_signals),
+        TEST(test_end_behind_that_of_the_host_says_so),
         TEST(test_shim_confines_itself_and_not_its_payload),
         TEST(test_programs_are_linked_to_lie_anywhere),
         TEST(test_secrets_are_gone_once_the_payload_runs),

@@ -101,7 +101,8 @@ void sim_check_tries(struct sim *sim, const struct sim_whom *whom,
         event->after == T_PRESTART || event->after == T_HELD || event->after == T_WAITING;
     if (asked && !at_once && !task->kill_wanted)
         sim_violate(sim, 14, "the restart of %s was acknowledged and is not done", event->id.text);
-    if (at_once && !asked && task->exit_seen && task->exit.known)
+    bool by_itself = task->exit_seen && task->exit.known && !task->exit.with_host;
+    if (at_once && !asked && by_itself)
         sim_violate(sim, 10, "%s has ended by itself and is begun again at once", event->id.text);
     if (event->after == T_BACKOFF)
         check_later(sim, event, task, tries);

@@ -15,7 +15,7 @@ static struct exit_record endless(void)
     struct exit_record record = {.kind = EXIT_ENDED, .code = 3};
 
     memset(record.message, 'x', sizeof(record.message));
-    memset(&record.zero, 'x', sizeof(record.zero));
+    memset(&record.with_host, 'x', sizeof(record.with_host));
     record_seal(&record, RECORD_MAGIC_EXIT, sizeof(record));
     return record;
 }
