@@ -41,14 +41,16 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# alloc_of JOB: id of its alloc.  pid_of ALLOC TASK: pid of the task's payload, by its environment.
+# alloc_of JOB: id of its alloc.  pid_of ALLOC TASK: pid of the task's payload, by its environment; what that
+# has started is in its process group.
 alloc_of() { api "/v1/job/$1/allocations" | query 'data[0]["ID"]'; }
 pid_of() {
-    local environ
+    local environ pid
     for environ in $(grep -lsz "^NOMAD_ALLOC_ID=$1$" /proc/[0-9]*/environ); do
-        if grep -qsz "^NOMAD_TASK_NAME=$2$" "$environ"; then
-            environ=${environ#/proc/}
-            echo "${environ%/environ}"
+        pid=${environ//[!0-9]/}
+        if grep -qsz "^NOMAD_TASK_NAME=$2$" "$environ" &&
+            [ "$(ps -o pgid= -p "$pid" | tr -d ' ')" = "$pid" ]; then
+            echo "$pid"
             return
         fi
     done
