@@ -150,12 +150,17 @@ static int check_jobs(const struct sim_script *script, const struct sim_lines *l
 
 /* --- steps --- */
 
+static bool is_boot(const struct sim_step *step)
+{
+    return step->action == SIM_DO_BOOT || step->action == SIM_DO_SHUTDOWN;
+}
+
 /* The host is down, or comes up just then. */
 static bool is_rebooting(const struct sim_script *script, uint64_t at_ms)
 {
     for (unsigned s = 0; s < script->steps_count; s++) {
         const struct sim_step *step = &script->steps[s];
-        if ((step->action == SIM_DO_BOOT || step->action == SIM_DO_SHUTDOWN) &&
+        if (is_boot(step) &&
             (step->moment != SIM_AT ||
              (step->at_ms <= at_ms && at_ms <= step->at_ms + (uint64_t)step->number)))
             return true;
@@ -183,8 +188,7 @@ static const char *misplaced(const struct sim_script *script, const struct sim_s
 static bool is_fault(const struct sim_step *step)
 {
     return step->action == SIM_DO_CRASH || step->action == SIM_DO_TERM ||
-           step->action == SIM_DO_BOOT || step->action == SIM_DO_SHUTDOWN ||
-           step->action == SIM_DO_OLDER;
+           step->action == SIM_DO_OLDER || is_boot(step);
 }
 
 static int check_steps(const struct sim_script *script, const struct sim_lines *lines,

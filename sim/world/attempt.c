@@ -6,7 +6,10 @@
  */
 #include "sim/world/world.h"
 
-enum { SIGNAL_BASE = 128, SIGKILL_CODE = 137, SIGKILL_NUMBER = 9 };
+int32_t sim_planned_code(const struct sim_task *plan)
+{
+    return plan->signal != 0 ? SIGNAL_BASE + plan->signal : plan->exits;
+}
 
 struct sim_attempt *sim_attempt(struct sim *sim, int alloc, int task, uint32_t generation)
 {
@@ -117,7 +120,7 @@ void sim_processes_shutdown(struct sim *sim)
             attempt->record_lost || plan->ignores_term)
             continue;
         attempt->payload = PAYLOAD_ENDED;
-        attempt->code = plan->signal != 0 ? SIGNAL_BASE + plan->signal : plan->exits;
+        attempt->code = sim_planned_code(plan);
         attempt->signal = plan->signal;
         attempt->finished_unix_ns = sim_unix_ns(sim);
         attempt->record = RECORD_ENDED;
@@ -138,7 +141,7 @@ void sim_processes_reboot(struct sim *sim)
             attempt->shim = SHIM_ENDED;
         if (attempt->payload == PAYLOAD_RUNNING) {
             attempt->payload = PAYLOAD_ENDED;
-            attempt->code = SIGKILL_CODE;
+            attempt->code = SIGNAL_BASE + SIGKILL_NUMBER;
             attempt->signal = SIGKILL_NUMBER;
             attempt->by_boot = 1;
             sim_attempt_note(sim, SIM_FACT_ENDS, attempt);

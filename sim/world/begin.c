@@ -14,8 +14,7 @@ enum {
     AWAY_MS = 1000,
     AWAY_MS_MAX = 3600000,
     UNKNOWN_GENERATION = 1, /* of a task whose record cannot be read */
-    SIGKILL_CODE = 137,
-    SIGKILL_NUMBER = 9,
+    SIGKILL_CODE = SIGNAL_BASE + SIGKILL_NUMBER,
 };
 
 /* --- chance --- */

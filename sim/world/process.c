@@ -19,9 +19,6 @@ enum {
     SWEEP_MS_MAX = 60,
     SWEEP_OF_THE_SLOW_MS_MAX = 20000, /* something does not end by itself */
     EMPTY_MS = 4,                     /* from the kill of a cgroup to its being seen empty */
-    SIGTERM_NUMBER = 15,
-    SIGKILL_NUMBER = 9,
-    SIGNAL_BASE = 128,
     EXEC_FAILED = 127,
 };
 
@@ -585,8 +582,7 @@ static void end_as_planned(struct sim *sim, struct sim_attempt *attempt)
     else if (sim->healed)
         sim_payload_end(sim, attempt, 0, 0);
     else
-        sim_payload_end(sim, attempt, plan->signal != 0 ? SIGNAL_BASE + plan->signal : plan->exits,
-                        plan->signal);
+        sim_payload_end(sim, attempt, sim_planned_code(plan), plan->signal);
 }
 
 void sim_process_event(struct sim *sim, const struct sim_event *event)

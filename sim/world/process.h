@@ -9,6 +9,9 @@
 struct sim;
 struct sim_call;
 
+/* What a payload ends by, and its exit code is more by SIGNAL_BASE. */
+enum { SIGTERM_NUMBER = 15, SIGKILL_NUMBER = 9, SIGNAL_BASE = 128 };
+
 enum sim_shim { SHIM_NONE, SHIM_STARTING, SHIM_ALIVE, SHIM_ENDED };
 enum sim_payload { PAYLOAD_NOT_STARTED, PAYLOAD_RUNNING, PAYLOAD_ENDED };
 /* The task's file: made and locked by the daemon, marked by the shim before a payload can be. */
@@ -57,6 +60,8 @@ struct sim_attempts {
 
 /* --- attempt.c --- */
 
+/* The exit code of the end that is planned. */
+int32_t sim_planned_code(const struct sim_task *plan);
 struct sim_attempt *sim_attempt(struct sim *sim, int alloc, int task, uint32_t generation);
 struct sim_attempt *sim_attempt_of(struct sim *sim, const struct sim_call *call);
 struct sim_attempt *sim_attempt_new(struct sim *sim, const struct sim_whom *whom,
