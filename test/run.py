@@ -98,13 +98,20 @@ def prefer(pid):
 
 
 def report(done, totals):
+    """Says what came of DONE; False if anything of it failed."""
     good = count(done.output, done.status, totals)
     print('%-4s %6.1fs %6.1fs busy  %s' % ('ok' if good else 'FAIL', done.took_s, done.busy_s,
                                            done.name), flush=True)
     if done.status == 77:
         print('       skipped: ' + done.output.strip().splitlines()[-1])
     if not good:
-        print('       | ' + '\n       | '.join(done.output.splitlines()[-120:]), flush=True)
+        print(last_words(done, 120), flush=True)
+    return good
+
+
+def last_words(done, lines):
+    """What DONE has said in its last LINES."""
+    return '       | ' + '\n       | '.join(done.output.splitlines()[-lines:])
 
 
 def builds_of(source):
@@ -167,7 +174,7 @@ def main():
         pool = concurrent.futures.ThreadPoolExecutor(at_once)
         return [pool.submit(Done, [path], limit_s, env, path in longest) for path in paths]
 
-    running, longest = [], set()
+    running, longest, failed = [], set(), []
     if options.live:
         longest = {path for paths in live_tests() for path in paths if takes(path)[1] >= LONG_S}
         for paths in live_tests():
@@ -175,7 +182,10 @@ def main():
     running += lanes(programs(options.builds), options.j, UNIT_LIMIT_S, env)
     for each in concurrent.futures.as_completed(running):
         ended.append(each.result())
-        report(ended[-1], totals)
+        if not report(ended[-1], totals):
+            failed.append(ended[-1])
+    for each in failed:  # once more, where the end of a log is all that is kept
+        print('failed: %s\n%s' % (each.name, last_words(each, 30)))
     print('slowest: ' + most(ended, lambda done: done.took_s))
     print('busiest: ' + most(ended, lambda done: done.busy_s))
     print('busy for %.0f s in all' % sum(done.busy_s for done in ended))

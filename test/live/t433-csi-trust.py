@@ -183,7 +183,7 @@ def claim_that_nothing_names_any_more_is_found_by_its_place():
     wait_for('it to be unmounted', lambda: not [
         path for path in mounts_of_volumes(node) if alloc in path or path.endswith('/disk')],
         limit_s=90)
-    assert 'was unmounted without its plugin' in node.log(1 << 20)
+    wait_for('the word of it', lambda: 'was unmounted without its plugin' in node.log(1 << 20))
     assert 'NodeUnpublish' not in storage.read('calls')  # what the plugin calls it nobody knows
     assert len(sleeper_pids(node)) == 1 and len(mounts_of_volumes(node)) == 2  # of the other one
     for name in ('job', 'other'):
@@ -211,7 +211,7 @@ def mounts_of_what_a_journal_has_never_heard_of_are_taken_away():
     wait_for('what is not', lambda: 'cannot unmount what belongs to nobody' in node.log(1 << 20))
     os.close(holder)
     wait_for('nothing', lambda: not mounts_of_volumes(node), limit_s=90)
-    assert node.log(1 << 20).count('it belonged to nobody') == 4
+    wait_for('the word of each', lambda: node.log(1 << 20).count('it belonged to nobody') == 4)
     storage.finish()
 
 
