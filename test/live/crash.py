@@ -31,7 +31,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (Node, Refused, exit_codes, has_bridges, milliseconds,  # noqa: E402
+from lib import (NO_RESCHEDULE, Node, Refused, exit_codes, has_bridges, milliseconds,  # noqa: E402
                  raw_exec, restart_policy, wait_for)
 
 # Every payload says that it started, and holds a lock while it lives: a second one says DOUBLE.
@@ -82,7 +82,7 @@ def batch_job(directory):
     return {
         'ID': 'batch', 'Name': 'batch', 'Type': 'batch', 'Datacenters': ['dc1'],
         'TaskGroups': [{'Name': 'once', 'Count': 1, 'RestartPolicy': restart_policy(0),
-                        'ReschedulePolicy': {'Attempts': 0, 'Unlimited': False},
+                        'ReschedulePolicy': NO_RESCHEDULE,
                         'Tasks': [raw_exec('work', STARTED.format(dir=directory)
                                            + 'sleep 0.05; exit 3')]}],
     }
@@ -95,7 +95,7 @@ def parameterized_job(directory):
         'ID': 'asked', 'Name': 'asked', 'Type': 'batch', 'Datacenters': ['dc1'],
         'ParameterizedJob': {'Payload': 'required', 'MetaRequired': ['who']},
         'TaskGroups': [{'Name': 'once', 'Count': 1, 'RestartPolicy': restart_policy(0),
-                        'ReschedulePolicy': {'Attempts': 0, 'Unlimited': False},
+                        'ReschedulePolicy': NO_RESCHEDULE,
                         'Tasks': [raw_exec('work', STARTED.format(dir=directory) + script,
                                            DispatchPayload={'File': 'in/data'})]}],
     }

@@ -389,6 +389,9 @@ def restart_policy(attempts, delay_ms=0, mode='fail', interval_s=3600):
             'Interval': interval_s * 1000000000}
 
 
+NO_RESCHEDULE = {'Attempts': 0, 'Unlimited': False}
+
+
 def events(state):
     return [event['Type'] for event in (state or {}).get('Events') or []]
 

@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import tempfile
 
-from lib import Node, Refused, milliseconds, raw_exec, restart_policy, service, start_ticks, wait_for
+from lib import (NO_RESCHEDULE, Node, Refused, milliseconds, raw_exec, restart_policy, service,
+                 start_ticks, wait_for)
 
 PLUGIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'csi', 'plugin.py')
 NODE_ONLY = {'GetPluginCapabilities': {}, 'NodeGetInfo': {'node_id': 'here'}}
@@ -134,8 +135,7 @@ def job(script, *disks, access='single-node-writer', name='job', count=1, read_o
         attachment='file-system', destination='/srv/%s', **fields):
     task = raw_exec('t', script, Driver='exec', KillTimeout=milliseconds(5000), VolumeMounts=[
         {'Volume': disk, 'Destination': destination % disk} for disk in disks], **fields)
-    made = service(task, restart=restart_policy(0), ReschedulePolicy={
-        'Attempts': 0, 'Unlimited': False}, Count=count)
+    made = service(task, restart=restart_policy(0), ReschedulePolicy=NO_RESCHEDULE, Count=count)
     made['TaskGroups'][0]['Volumes'] = {
         disk: {'Type': 'csi', 'Source': disk, 'AccessMode': access, 'ReadOnly': read_only,
                'AttachmentMode': attachment} for disk in disks}

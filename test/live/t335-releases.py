@@ -14,11 +14,10 @@ import tarfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from lib import (Node, exit_codes, raw_exec, restart_policy, service, sleeper, tap,  # noqa: E402
-                 wait_for)
+from lib import (NO_RESCHEDULE, Node, exit_codes, raw_exec, restart_policy, service,  # noqa: E402
+                 sleeper, tap, wait_for)
 
 RELEASES = os.path.join(HERE, 'releases')
-NO_MORE = {'Attempts': 0, 'Unlimited': False}
 
 
 def job(name, kind, *tasks, **more):
@@ -38,7 +37,7 @@ def make(version):
                               Lifecycle={'Hook': 'prestart', 'Sidecar': True})))
     node.run_job(job('done', 'batch', raw_exec('t', 'exit 0')))
     node.run_job(job('broken', 'batch', raw_exec('t', 'exit 7'), restart=restart_policy(0),
-                     ReschedulePolicy=NO_MORE))
+                     ReschedulePolicy=NO_RESCHEDULE))
     node.run_job(job('waits', 'service', raw_exec('t', 'exit 3'),
                      restart=restart_policy(5, 600000)))
     node.run_job(job('stopped', 'service', sleeper()))

@@ -11,14 +11,16 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (PATIENCE, Node, Refused, events, exit_codes, milliseconds, raw_exec,  # noqa: E402
-                 restart_policy, service, sleeper, start_ticks, tap, wait_for)
+from lib import (NO_RESCHEDULE, PATIENCE, Node, Refused, events, exit_codes,  # noqa: E402
+                 milliseconds, raw_exec, restart_policy, service, sleeper, start_ticks, tap,
+                 wait_for)
 
 
 def groups(scripts, kind='batch', **fields):
     """A job "job" with a group for each name of SCRIPTS, and its one task "t"."""
     return {'ID': 'job', 'Name': 'job', 'Type': kind, 'Datacenters': ['dc1'],
             'TaskGroups': [{'Name': name, 'Count': 1, 'RestartPolicy': restart_policy(0),
+                            'ReschedulePolicy': NO_RESCHEDULE,
                             'Tasks': [raw_exec('t', script, **fields)]}
                            for name, script in scripts.items()]}
 

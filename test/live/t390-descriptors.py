@@ -7,7 +7,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import Node, restart_policy, service, sleeper, tap, wait_for  # noqa: E402
+from lib import NO_RESCHEDULE, Node, restart_policy, service, sleeper, tap, wait_for  # noqa: E402
 
 TASKS, LEFT = 24, 6
 HARD = 24  # descriptors
@@ -46,7 +46,7 @@ def answers(node):
 def many(node):
     """Allocs of one task each, which is not started again when it has ended."""
     job = service(sleeper(), restart=restart_policy(0))
-    job['TaskGroups'][0].update(Count=TASKS, ReschedulePolicy={'Attempts': 0, 'Unlimited': False},
+    job['TaskGroups'][0].update(Count=TASKS, ReschedulePolicy=NO_RESCHEDULE,
                                 EphemeralDisk={'SizeMB': 110})
     node.run_job(job)
     wait_for('all tasks', lambda: len(states(node, 'running')) == TASKS)

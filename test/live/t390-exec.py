@@ -5,8 +5,8 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (Node, events, milliseconds, raw_exec, restart_policy, service,  # noqa: E402
-                 start_ticks, tap, wait_for)
+from lib import (NO_RESCHEDULE, Node, events, milliseconds, raw_exec, restart_policy,  # noqa: E402
+                 service, start_ticks, tap, wait_for)
 
 
 def isolated(name, script, **fields):
@@ -85,8 +85,7 @@ def memory_beyond_the_limit_ends_the_task_and_is_told():
     node = open_node()
     task = isolated('t', 'head -c 400m /dev/zero | tail -c 300m',
                     Resources={'CPU': 50, 'MemoryMB': 32})
-    node.run_job(service(task, restart=restart_policy(0), ReschedulePolicy={
-        'Attempts': 0, 'Unlimited': False}))
+    node.run_job(service(task, restart=restart_policy(0), ReschedulePolicy=NO_RESCHEDULE))
     wait_for('its end', lambda: node.alloc('job', 'g')['ClientStatus'] == 'failed')
     told = json.dumps(node.alloc('job', 'g')['TaskStates']['t']['Events'])
     assert 'OOM Killed' in told, told

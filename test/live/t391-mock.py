@@ -5,8 +5,8 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (Node, Refused, events, exit_codes, restart_policy, service,  # noqa: E402
-                 tap, wait_for)
+from lib import (NO_RESCHEDULE, Node, Refused, events, exit_codes, restart_policy,  # noqa: E402
+                 service, tap, wait_for)
 
 ENABLED = 'plugin "mock_driver" {\n  config {\n    enabled = true\n  }\n}\n'
 
@@ -48,7 +48,7 @@ def a_task_without_a_process_is_the_same_after_every_crash():
 def an_end_that_nobody_saw_has_its_code_and_its_time():
     node = open_node()
     node.run_job(service(mock(run_for='1s', exit_code=4), restart=restart_policy(0),
-                         ReschedulePolicy={'Attempts': 0, 'Unlimited': False}))
+                         ReschedulePolicy=NO_RESCHEDULE))
     wait_for('it to run', node.running)
     node.kill()
     end = time.time() + 2.5

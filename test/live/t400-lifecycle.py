@@ -10,14 +10,14 @@ import termios
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (Node, Refused, events, milliseconds, raw_exec, restart_policy,  # noqa: E402
-                 sleeper, tap, wait_for)
+from lib import (NO_RESCHEDULE, Node, Refused, events, milliseconds, raw_exec,  # noqa: E402
+                 restart_policy, sleeper, tap, wait_for)
 
 
 def job_of(kind, *tasks, **group):
     return {'ID': 'job', 'Name': 'job', 'Type': kind, 'Datacenters': ['dc1'],
-            'TaskGroups': [{'Name': 'g', 'RestartPolicy': restart_policy(0), 'Tasks': list(tasks),
-                            **group}]}
+            'TaskGroups': [{'Name': 'g', 'RestartPolicy': restart_policy(0),
+                            'ReschedulePolicy': NO_RESCHEDULE, 'Tasks': list(tasks), **group}]}
 
 
 def allocs_of(node):

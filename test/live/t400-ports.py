@@ -7,8 +7,8 @@ import socket
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (Node, events, free_port, milliseconds, raw_exec, restart_policy,  # noqa: E402
-                 service, start_ticks, tap, wait_for)
+from lib import (NO_RESCHEDULE, Node, events, free_port, milliseconds, raw_exec,  # noqa: E402
+                 restart_policy, service, start_ticks, tap, wait_for)
 
 LISTEN = ('import os, signal, socket, time\n'
           's = socket.socket()\n'
@@ -39,8 +39,7 @@ def listener(name, ports, says='one', ends_s=0.0, count=1):
                                      'args': ['-c', LISTEN % (ends_s, says)]},
                     KillSignal='SIGTERM', KillTimeout=milliseconds(20000))
     job = service(task, restart=restart_policy(0))
-    job['TaskGroups'][0].update(Count=count, Networks=[ports], ReschedulePolicy={
-        'Attempts': 0, 'Unlimited': False})
+    job['TaskGroups'][0].update(Count=count, Networks=[ports], ReschedulePolicy=NO_RESCHEDULE)
     return dict(job, ID=name, Name=name)
 
 

@@ -7,14 +7,14 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (Node, Refused, events, milliseconds, raw_exec, restart_policy, tap,  # noqa: E402
-                 wait_for)
+from lib import (NO_RESCHEDULE, Node, Refused, events, milliseconds, raw_exec,  # noqa: E402
+                 restart_policy, tap, wait_for)
 
 
 def job_of(seconds, count=3, parallel=1, healthy_ms=300, script=None):
     task = raw_exec('t', script or 'exec sleep %d' % seconds, KillTimeout=milliseconds(2000))
     group = {'Name': 'g', 'Count': count, 'Tasks': [task], 'RestartPolicy': restart_policy(0),
-             'ReschedulePolicy': {'Attempts': 0, 'Unlimited': False},
+             'ReschedulePolicy': NO_RESCHEDULE,
              'Update': {'MaxParallel': parallel, 'MinHealthyTime': milliseconds(healthy_ms),
                         'HealthyDeadline': milliseconds(60000),
                         'ProgressDeadline': milliseconds(120000)}}

@@ -8,8 +8,8 @@ import time
 import urllib.error
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (Node, Refused, events, milliseconds, raw_exec, restart_policy,  # noqa: E402
-                 start_ticks, tap, wait_for)
+from lib import (NO_RESCHEDULE, Node, Refused, events, milliseconds, raw_exec,  # noqa: E402
+                 restart_policy, start_ticks, tap, wait_for)
 
 STUBBORN = 'trap "" TERM; exec sleep 1000'
 
@@ -18,7 +18,7 @@ def group(name, driver, script, kill_s, attempts, **fields):
     task = raw_exec('t', script, Driver=driver, KillTimeout=milliseconds(kill_s * 1000))
     return dict({'Name': name, 'Count': 1, 'Tasks': [task],
                  'RestartPolicy': restart_policy(attempts, 10),
-                 'ReschedulePolicy': {'Attempts': 0, 'Unlimited': False}}, **fields)
+                 'ReschedulePolicy': NO_RESCHEDULE}, **fields)
 
 
 def job_of(kill_s, attempts, script=STUBBORN, **fields):

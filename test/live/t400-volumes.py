@@ -9,8 +9,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (Node, events, raw_exec, restart_policy, service, start_ticks,  # noqa: E402
-                 tap, wait_for)
+from lib import (NO_RESCHEDULE, Node, events, raw_exec, restart_policy, service,  # noqa: E402
+                 start_ticks, tap, wait_for)
 
 BLOCK = '''  host_volume "%s" {
     path      = "%s"
@@ -51,7 +51,7 @@ def job(script, volumes, mounts, count=1, name='job', driver='exec'):
     made = service(task, restart=restart_policy(0))
     made['TaskGroups'][0].update(
         Count=count, Volumes={key: dict(value, Type='host') for key, value in volumes.items()},
-        ReschedulePolicy={'Attempts': 0, 'Unlimited': False})
+        ReschedulePolicy=NO_RESCHEDULE)
     return dict(made, ID=name, Name=name)
 
 

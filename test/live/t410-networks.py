@@ -12,8 +12,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (Node, events, has_bridges, milliseconds, raw_exec, restart_policy, service, start_ticks,  # noqa: E402
-                 tap, wait_for)
+from lib import (NO_RESCHEDULE, Node, events, has_bridges, milliseconds, raw_exec,  # noqa: E402
+                 restart_policy, service, start_ticks, tap, wait_for)
 
 BRIDGE = 'cairn%d' % (os.getpid() % 100000)
 SUBNET = '10.213.%d.0/24' % (os.getpid() % 250)
@@ -223,7 +223,7 @@ def a_plugin_that_fails_ends_the_alloc_and_is_undone():
                                  'echo \'{"cniVersion":"0.4.0","code":11,"msg":"no more addresses",'
                                  '"details":"ask your vendor"}\'; exit 1\n')
     node.run_job(service(raw_exec('t', 'exec sleep 1000'), restart=restart_policy(0),
-                         ReschedulePolicy={'Attempts': 0, 'Unlimited': False},
+                         ReschedulePolicy=NO_RESCHEDULE,
                          Networks=[{'Mode': 'cni/mine', 'CNI': {'Args': {'colour': 'blue'}}}]))
     state = wait_for('its end', lambda: node.dead('t'))
     alloc = node.alloc('job', 'g')

@@ -16,8 +16,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (Node, Refused, events, milliseconds, raw_exec, restart_policy,  # noqa: E402
-                 service, start_ticks, tap, wait_for)
+from lib import (NO_RESCHEDULE, Node, Refused, events, milliseconds, raw_exec,  # noqa: E402
+                 restart_policy, service, start_ticks, tap, wait_for)
 
 PLUGIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'csi', 'plugin.py')
 HEALTHY, UNHEALTHY = 'Plugin became healthy', 'Plugin became unhealthy'
@@ -36,7 +36,7 @@ def plugin_job(node, name, kind='monolith', plugin='disks', script=None, restart
                     CSIPluginConfig={'ID': plugin, 'Type': kind,
                                      'HealthTimeout': milliseconds(timeout_ms)})
     job = service(task, restart=restart or restart_policy(20, 10))
-    job['TaskGroups'][0]['ReschedulePolicy'] = {'Attempts': 0, 'Unlimited': False}
+    job['TaskGroups'][0]['ReschedulePolicy'] = NO_RESCHEDULE
     return dict(job, ID=name, Name=name)
 
 

@@ -14,7 +14,8 @@ import time
 import zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import Node, events, milliseconds, raw_exec, restart_policy, service, tap, wait_for  # noqa: E402
+from lib import (NO_RESCHEDULE, Node, events, milliseconds, raw_exec, restart_policy,  # noqa: E402
+                 service, tap, wait_for)
 
 NOBODY = 65534
 
@@ -116,7 +117,7 @@ def failure(node):
 def fails_with(node, origin, artifact, said):
     """Runs a job whose artifact cannot be taken; its only start is refused with SAID."""
     node.run_job(service(task(dict({'GetterSource': origin.url + '/a.tar.gz'}, **artifact)),
-                         restart=restart_policy(0), ReschedulePolicy={'Attempts': 0}))
+                         restart=restart_policy(0), ReschedulePolicy=NO_RESCHEDULE))
     message = wait_for('the refusal', lambda: failure(node))
     assert said in message, message
     state = wait_for('its end', node.dead)

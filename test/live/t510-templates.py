@@ -5,7 +5,8 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import Node, Refused, events, milliseconds, raw_exec, restart_policy, service, tap, wait_for  # noqa: E402
+from lib import (NO_RESCHEDULE, Node, Refused, events, milliseconds, raw_exec,  # noqa: E402
+                 restart_policy, service, tap, wait_for)
 
 NOBODY = 65534
 
@@ -248,7 +249,7 @@ def start_scripted(node, driver, *changes):
         *([template('1', 'local/' + name, Once=True) for name in names]
           + [template('{{ file "local/%s" }}' % name, 'local/of-' + name, **change)
              for name, change in zip(names, changes)]),
-        script='exec sleep 1000', Driver=driver), restart=restart_policy(0), ReschedulePolicy={'Attempts': 0}))
+        script='exec sleep 1000', Driver=driver), restart=restart_policy(0), ReschedulePolicy=NO_RESCHEDULE))
     return wait_for('the task', lambda: node.running() and path_of(node, 'local'))
 
 
@@ -362,7 +363,7 @@ def template_that_makes_no_sense_fails_its_task():
                        ('{{ file "/etc/passwd" }}', 'No such file'),
                        ('{{ file "../../other" }}', 'not in the directory of the task')):
         node.run_job(service(task(template(data, 'local/x')), restart=restart_policy(3),
-                             ReschedulePolicy={'Attempts': 0}))
+                             ReschedulePolicy=NO_RESCHEDULE))
         message = wait_for('the refusal', lambda: says(node))
         assert message.startswith('template: local/x: template: line 1: ') and said in message, message
         state = wait_for('its end', node.dead)

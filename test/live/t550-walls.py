@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (BUILD, Node, Refused, milliseconds, raw_exec, restart_policy, service, sleeper, tap,  # noqa: E402
-                 wait_for)
+from lib import (BUILD, NO_RESCHEDULE, Node, Refused, milliseconds, raw_exec,  # noqa: E402
+                 restart_policy, service, sleeper, tap, wait_for)
 
 PARSER = os.path.join(BUILD, 'cairn-parse')
 JOB = 'job "a" {\n  group "g" {\n    task "t" {\n      driver = "raw_exec"\n      config {\n' \
@@ -152,7 +152,7 @@ def with_template(job, data, **fields):
     made = service(raw_exec('t', 'exec sleep 1000', KillTimeout=milliseconds(500), Templates=[
         dict({'EmbeddedTmpl': data, 'DestPath': 'local/out'}, **fields)]), restart=restart_policy(0, 0))
     made['ID'] = made['Name'] = job
-    made['TaskGroups'][0]['ReschedulePolicy'] = {'Attempts': 0, 'Unlimited': False}
+    made['TaskGroups'][0]['ReschedulePolicy'] = NO_RESCHEDULE
     return made
 
 

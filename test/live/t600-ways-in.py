@@ -13,7 +13,7 @@ import sys
 import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import Node, Refused, start_ticks, tap, wait_for  # noqa: E402
+from lib import NO_RESCHEDULE, Node, Refused, start_ticks, tap, wait_for  # noqa: E402
 
 CONFIG = 'plugin "raw_exec" {\n  config {\n    enabled = true\n  }\n}\n'
 
@@ -492,7 +492,7 @@ def what_nomads_client_counts_has_its_name_here():
                {'Driver': 'exec', 'Resources': {'CPU': 50, 'MemoryMB': 16}}),
               ('unfit', 0, 'exit 0', {'Artifacts': [{'GetterSource': 'file:///nothing/is/here'}]})]
     node.run_job({'ID': 'job', 'Type': 'batch', 'TaskGroups': [
-        {'Name': name, 'Tasks': [task(name, script, **more)], 'ReschedulePolicy': {'Attempts': 0},
+        {'Name': name, 'Tasks': [task(name, script, **more)], 'ReschedulePolicy': NO_RESCHEDULE,
          'RestartPolicy': {'Attempts': attempts, 'Mode': 'fail', 'Interval': 10 ** 12, 'Delay': 10 ** 7}}
         for name, attempts, script, more in groups]})
     expected = {'nomad.client.' + name for name, reason in THINGS_COUNTED.items() if not reason}

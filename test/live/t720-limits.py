@@ -6,7 +6,7 @@ import socket
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import Node, Refused, tap, wait_for  # noqa: E402
+from lib import NO_RESCHEDULE, Node, Refused, tap, wait_for  # noqa: E402
 
 COUNT, GROUPS, TASKS = 2000, 100, 64          # each allowed by itself (fsm/limits.h)
 JOB_ALLOCS, NODE_ALLOCS = 4096, 16384
@@ -18,7 +18,7 @@ def job(name, groups, count, tasks=1):
              for t in range(tasks)]
     return {'ID': name, 'Type': 'batch', 'TaskGroups': [
         {'Name': 'g%d' % g, 'Count': count, 'Tasks': parts, 'EphemeralDisk': {'SizeMB': 100000},
-         'ReschedulePolicy': {'Attempts': 0, 'Unlimited': False}}
+         'ReschedulePolicy': NO_RESCHEDULE}
         for g in range(groups)]}
 
 
