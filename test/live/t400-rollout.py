@@ -80,12 +80,12 @@ def one_that_fails_leaves_the_others():
     node = open_node()
     node.run_job(job_of(1000))
     await_status(node, 0, 'successful')
-    before = node.payloads()
+    before = runners(node)
     node.run_job(job_of(1001, script='exit 3'))
     await_status(node, 1, 'failed')
     assert counts(node)[1:] == [1, 0, 1], counts(node)
     assert versions(node) == [0, 0], versions(node)
-    assert len(set(node.payloads().items()) & set(before.items())) == 2
+    assert len(runners(node) & before) == 2
     assert 'Failed due to unhealthy allocations' in node.cli('job', 'status', 'job').stdout
     node.kill()
     node.start()
@@ -94,7 +94,7 @@ def one_that_fails_leaves_the_others():
     node.run_job(job_of(1000))  # what it was before: who still runs is left alone
     await_status(node, 2, 'successful')
     assert versions(node) == [2, 2, 2], versions(node)
-    assert len(set(node.payloads().items()) & set(before.items())) == 2
+    assert len(runners(node) & before) == 2
     node.finish()
 
 
@@ -151,7 +151,7 @@ def who_goes_on_in_place_is_healthy_by_the_newer_version_or_not():
     ill = node.get('/v1/allocation/' + ill['ID'])
     assert ill['DeploymentStatus']['Healthy'] is False, ill['DeploymentStatus']
     assert events(ill['TaskStates']['t'])[-1] == 'Alloc Unhealthy', events(ill['TaskStates']['t'])
-    assert len(set(node.payloads().items()) & set(before.items())) == 1
+    assert len(runners(node) & before) == 1
     node.finish()
 
 
@@ -218,14 +218,14 @@ def what_fails_takes_its_job_back():
     node = open_node()
     node.run_job(job_of(1000))
     await_status(node, 0, 'successful')
-    before = node.payloads()
+    before = runners(node)
     node.run_job(updated(job_of(1001, script='exit 3'), AutoRevert=True))
     await_status(node, 2, 'successful')
     failed = node.get('/v1/job/job/deployments')[1]
     assert failed['StatusDescription'] == \
         'Failed due to unhealthy allocations - rolling back to job version 0', failed
     assert versions(node) == [2, 2, 2], versions(node)
-    assert len(set(node.payloads().items()) & set(before.items())) == 2
+    assert len(runners(node) & before) == 2
     kept = node.get('/v1/job/job/versions')['Versions']
     assert [(one['Version'], one['Stable']) for one in kept] == \
         [(2, True), (1, False), (0, True)], kept

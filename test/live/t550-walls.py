@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (BUILD, NO_RESCHEDULE, Node, Refused, milliseconds, raw_exec,  # noqa: E402
-                 restart_policy, service, sleeper, tap, wait_for)
+from lib import (BUILD, NO_RESCHEDULE, PATIENCE, Node, Refused, milliseconds,  # noqa: E402
+                 raw_exec, restart_policy, service, sleeper, tap, wait_for)
 
 PARSER = os.path.join(BUILD, 'cairn-parse')
 JOB = 'job "a" {\n  group "g" {\n    task "t" {\n      driver = "raw_exec"\n      config {\n' \
@@ -168,9 +168,11 @@ def what_takes_too_much_to_render_fails_alone():
     node.run_job(with_template('grows', GROWS))
     node.run_job(with_template('good', '{{ "a" | toUpper }}'))
     wait_for('the good one', lambda: node.running(job='good'))
-    for job, said in (('spins', 'too long to render'), ('grows', 'too much memory')):
+    late, large = 'too long to render', 'too much memory'
+    for job, reasons in (('spins', [late]), ('grows', [large, late] if PATIENCE > 1 else [large])):
         wait_for('the end of it', lambda: node.dead(job=job))
-        assert said in said_of_hooks(node, job)[0], said_of_hooks(node, job)
+        said = said_of_hooks(node, job)[0]  # a busy machine may not come as far as that
+        assert any(reason in said for reason in reasons), said
     assert node.process.poll() is None and node.running(job='good')
     node.finish()
 
