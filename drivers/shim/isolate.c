@@ -9,6 +9,10 @@
  * few that are mounted one by one, so that a device that root makes in it is no device, whatever
  * kind of cgroups the machine has.  And root has what was granted, as any other user, and not all.
  *
+ * What is mounted of the host is copied while its mounts are seen.  Then they are left for a
+ * namespace with nothing in it, which its root is brought into: what else is mounted on the host,
+ * and for how many tasks, costs nothing here and is never seen from within.
+ *
  * Names in the task's directory are its user's to exchange.  So all of it is reached beneath
  * descriptors; what is in the way of a mount fails the start of that task and of no other.
  */
@@ -23,6 +27,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -31,11 +36,18 @@
 
 enum { OWN = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, CAPABILITIES_MAX = 64 };
 
-/* What is being done, for the message if it fails. */
+static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+                                      "/dev/random", "/dev/urandom", "/dev/tty"};
+
+/* Copies of what the host has, mounted nowhere yet; -1: it is not there, and need not be. */
+struct copies {
+    int root, binds[LAUNCH_BINDS_MAX], devices[COUNT_OF(devices)];
+};
+
 struct root {
     int fd;             /* the payload's root, mounted */
     int proc, sys, dev; /* and what is mounted in it, once it is */
-    char *what;
+    char *what;         /* is being done, for the message if it fails */
 };
 
 static void doing(const struct root *root, const char *what, const char *name)
@@ -88,15 +100,17 @@ static int attach(int mount_fd, int place_fd, const char *name)
                : -errno;
 }
 
-/* A copy of what is mounted at PATH, seen from FD, and below it, with ATTRIBUTES added. */
-static int copy_mount(int fd, const char *path, uint64_t attributes)
+/* A copy of what is mounted at PATH, seen from FD, and below it, with ATTRIBUTES added; and what it
+ * has to do from then on with what is mounted and unmounted where it was taken. */
+static int copy_mount(int fd, const char *path, uint64_t attributes, uint64_t propagation)
 {
-    struct mount_attr change = {.attr_set = attributes};
+    struct mount_attr change = {.attr_set = attributes, .propagation = propagation};
     scoped_fd int copy =
         open_tree(fd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
 
-    if (copy < 0 || (attributes != 0 && mount_setattr(copy, "", AT_EMPTY_PATH | AT_RECURSIVE,
-                                                      &change, sizeof(change)) != 0))
+    if (copy < 0 ||
+        ((attributes | propagation) != 0 &&
+         mount_setattr(copy, "", AT_EMPTY_PATH | AT_RECURSIVE, &change, sizeof(change)) != 0))
         return -errno;
     return take_fd(&copy);
 }
@@ -139,18 +153,14 @@ static uint64_t attributes_of(const struct launch_bind *bind)
     return OWN | ((bind->flags & LAUNCH_BIND_READ_ONLY) != 0 ? MOUNT_ATTR_RDONLY : 0u);
 }
 
-static int mount_bind(const struct root *root, const struct launch_bind *bind, int alloc_fd)
+/* What the host mounts or unmounts there later may come to the payload. */
+static int copy_bind(const struct launch_bind *bind, int alloc_fd)
 {
     bool in_alloc = (bind->flags & LAUNCH_BIND_IN_ALLOC) != 0;
     scoped_fd int fd = in_alloc ? beneath_open(alloc_fd, bind->host, O_PATH, 0) : -1;
-    scoped_fd int copy = !in_alloc ? copy_mount(AT_FDCWD, bind->host, attributes_of(bind))
-                         : fd < 0  ? fd
-                                   : copy_mount(fd, "", attributes_of(bind));
-
-    doing(root, "mount", bind->inside);
-    if (copy < 0)
-        return copy == -ENOENT && (bind->flags & LAUNCH_BIND_IF_THERE) != 0 ? 0 : copy;
-    return mount_copy(root, copy, bind->inside, (bind->flags & LAUNCH_BIND_FOLLOW) != 0);
+    return !in_alloc ? copy_mount(AT_FDCWD, bind->host, attributes_of(bind), MS_SLAVE)
+           : fd < 0  ? fd
+                     : copy_mount(fd, "", attributes_of(bind), MS_SLAVE);
 }
 
 /* --- what the task has asked for --- */
@@ -184,51 +194,97 @@ static int open_host(const struct launch_bind *bind)
                                                                              : -ESTALE;
 }
 
-/* Copies of it, mounted nowhere.  Taken while our mounts are still one with the host's: a copy goes
- * on being one, unless it is told not to. */
-static int open_mounts(const struct root *root, const struct launch *launch,
-                       int fds[LAUNCH_MOUNTS_MAX])
+static bool is_mount(const struct launch_bind *bind)
 {
-    size_t count = 0;
+    return (bind->flags & LAUNCH_BIND_MOUNT) != 0;
+}
 
+/* A copy goes on being one with what is mounted on the host, unless it is told not to. */
+static int copy_volume(const struct launch_bind *bind)
+{
+    bool both = (bind->flags & LAUNCH_BIND_BIDIRECTIONAL) != 0;
+    bool follows = (bind->flags & LAUNCH_BIND_HOST_TO_TASK) != 0;
+    scoped_fd int fd = open_host(bind);
+
+    return fd < 0 ? fd
+                  : copy_mount(fd, "", attributes_of_mount(bind, fd),
+                               both      ? 0
+                               : follows ? MS_SLAVE
+                                         : MS_PRIVATE);
+}
+
+/* --- leaving the host's mounts --- */
+
+static int copy_binds(const struct root *root, const struct launch *launch, int alloc_fd, int fds[])
+{
     for (size_t i = 0; i < launch->binds_count; i++) {
         const struct launch_bind *bind = &launch->binds[i];
-        bool both = (bind->flags & LAUNCH_BIND_BIDIRECTIONAL) != 0;
-        bool follows = (bind->flags & LAUNCH_BIND_HOST_TO_TASK) != 0;
-        struct mount_attr spread = {.propagation = follows ? MS_SLAVE : MS_PRIVATE};
 
-        if ((bind->flags & LAUNCH_BIND_MOUNT) == 0)
-            continue;
-        doing(root, "open", bind->host);
-        scoped_fd int host_fd = open_host(bind);
-        fds[count] =
-            host_fd < 0 ? host_fd : copy_mount(host_fd, "", attributes_of_mount(bind, host_fd));
-        if (fds[count] < 0)
-            return fds[count];
-        if (!both && mount_setattr(fds[count], "", AT_EMPTY_PATH | AT_RECURSIVE, &spread,
-                                   sizeof(spread)) != 0)
-            return -errno;
-        count++;
+        doing(root, is_mount(bind) ? "open" : "mount", is_mount(bind) ? bind->host : bind->inside);
+        fds[i] = is_mount(bind) ? copy_volume(bind) : copy_bind(bind, alloc_fd);
+        if (fds[i] == -ENOENT && (bind->flags & LAUNCH_BIND_IF_THERE) != 0)
+            fds[i] = -1;
+        else if (fds[i] < 0)
+            return fds[i];
     }
     return 0;
 }
 
-/* All else is there by now, so that it may be mounted within. */
-static int attach_mounts(const struct root *root, const struct launch *launch,
-                         const int fds[LAUNCH_MOUNTS_MAX])
+static int copy_devices(const struct root *root, int fds[])
 {
-    size_t count = 0;
+    for (size_t i = 0; i < COUNT_OF(devices); i++) {
+        doing(root, "mount", devices[i]);
+        fds[i] = copy_mount(AT_FDCWD, devices[i], MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, MS_SLAVE);
+        if (fds[i] < 0)
+            return fds[i];
+    }
+    return 0;
+}
 
+/* The task's directory: what it is for the payload, with the mounts below it, which are the task's
+ * own. */
+static int copy_root(const struct root *root, const struct launch *launch, int alloc_fd)
+{
+    scoped_fd int place = beneath_open(alloc_fd, launch->task_in_alloc, O_PATH | O_DIRECTORY, 0);
+
+    doing(root, "open", "its directory");
+    return place < 0 ? place : copy_mount(place, "", OWN, MS_SLAVE);
+}
+
+static int copy_all(const struct root *root, const struct launch *launch, struct copies *copies)
+{
+    scoped_fd int alloc_fd = open(launch->alloc_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    doing(root, "open", "its directory");
+    if (alloc_fd < 0)
+        return -errno;
+    int code = copy_binds(root, launch, alloc_fd, copies->binds);
+    if (code == 0)
+        code = copies->root = copy_root(root, launch, alloc_fd);
+    return code < 0 ? code : copy_devices(root, copies->devices);
+}
+
+/* Into a mount namespace of our own with nothing in it.  One that is made of the host's begins with
+ * copies of all mounts of the host, among them those of all other tasks, and ends them again. */
+static int leave_host(const struct root *root)
+{
+    doing(root, "leave", "the host's mounts");
+    return setns(SHIM_FD_NOTHING, CLONE_NEWNS) == 0 && unshare(CLONE_NEWNS) == 0 ? 0 : -errno;
+}
+
+static int mount_binds(const struct root *root, const struct launch *launch, const int fds[],
+                       bool mounts)
+{
     for (size_t i = 0; i < launch->binds_count; i++) {
         const struct launch_bind *bind = &launch->binds[i];
 
-        if ((bind->flags & LAUNCH_BIND_MOUNT) == 0)
+        if (is_mount(bind) != mounts || fds[i] < 0)
             continue;
         doing(root, "mount", bind->inside);
-        int code = mount_copy(root, fds[count], bind->inside, false);
+        int code = mount_copy(root, fds[i], bind->inside,
+                              !mounts && (bind->flags & LAUNCH_BIND_FOLLOW) != 0);
         if (code != 0)
             return code;
-        count++;
     }
     return 0;
 }
@@ -287,10 +343,8 @@ static int mount_kernel(struct root *root)
     return 0;
 }
 
-static int mount_devices(const struct root *root)
+static int mount_devices(const struct root *root, const int fds[])
 {
-    static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
-                                          "/dev/random", "/dev/urandom", "/dev/tty"};
     static const char *const links[][2] = {{"/proc/self/fd", "/dev/fd"},
                                            {"/proc/self/fd/0", "/dev/stdin"},
                                            {"/proc/self/fd/1", "/dev/stdout"},
@@ -300,13 +354,10 @@ static int mount_devices(const struct root *root)
 
     for (size_t i = 0; i < COUNT_OF(devices) && code == 0; i++) {
         const char *name = name_of(devices[i]);
-        scoped_fd int copy =
-            copy_mount(AT_FDCWD, devices[i], MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
 
         doing(root, "mount", devices[i]);
-        code = copy < 0                                           ? copy
-               : mknodat(root->dev, name, S_IFREG | 0444, 0) != 0 ? -errno
-                                                                  : attach(copy, root->dev, name);
+        code = mknodat(root->dev, name, S_IFREG | 0444, 0) != 0 ? -errno
+                                                                : attach(fds[i], root->dev, name);
     }
     for (size_t i = 0; i < COUNT_OF(links) && code == 0; i++) {
         doing(root, "make", links[i][1]);
@@ -342,8 +393,8 @@ static int cover_kernel(const struct root *root)
         if (faccessat(covers[i].in, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
         scoped_fd int cover =
-            covers[i].cover == READ_ONLY ? copy_mount(covers[i].in, name, MOUNT_ATTR_RDONLY)
-            : covers[i].cover == NO_FILE ? copy_mount(AT_FDCWD, "/dev/null", MOUNT_ATTR_RDONLY)
+            covers[i].cover == READ_ONLY ? copy_mount(covers[i].in, name, MOUNT_ATTR_RDONLY, 0)
+            : covers[i].cover == NO_FILE ? copy_mount(root->dev, "null", MOUNT_ATTR_RDONLY, 0)
                                          : mount_make("tmpfs", empty, OWN | MOUNT_ATTR_RDONLY);
         int code = cover < 0 ? cover : attach(cover, covers[i].in, name);
         if (code != 0)
@@ -353,19 +404,6 @@ static int cover_kernel(const struct root *root)
 }
 
 /* --- the root --- */
-
-/* The task's directory, mounted on itself: what it is for the payload, with the mounts below it,
- * which are the task's own. */
-static int open_root(const struct launch *launch, int alloc_fd)
-{
-    scoped_fd int place = beneath_open(alloc_fd, launch->task_in_alloc, O_PATH | O_DIRECTORY, 0);
-    scoped_fd int copy = place < 0 ? place : copy_mount(place, "", OWN);
-
-    if (copy < 0)
-        return copy;
-    int code = attach(copy, place, "");
-    return code != 0 ? code : take_fd(&copy);
-}
 
 /* A missing one is made and is the user's, who could not write to one of root as Nomad's can, with
  * the capabilities that he has there.  Why it cannot be is found when it is entered. */
@@ -392,35 +430,25 @@ static int enter(const struct root *root)
 
 int isolate_root(const struct launch *launch, char ret_what[STEP_TEXT_SIZE])
 {
-    /* Opened anew: what the shim has is of its own mount namespace, and cannot be mounted here. */
-    scoped_fd int alloc_fd = open(launch->alloc_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     struct root root = {.fd = -1, .proc = -1, .sys = -1, .dev = -1, .what = ret_what};
-    int mounts[LAUNCH_MOUNTS_MAX]; /* as what is in ROOT closed by the exec, or with the process */
+    struct copies copies; /* closed by the exec, as what is in ROOT, or with the process */
+    int code = copy_all(&root, launch, &copies);
 
-    doing(&root, "open", "its directory");
-    if (alloc_fd < 0)
-        return -errno;
-    int code = open_mounts(&root, launch, mounts);
-    if (code != 0)
-        return code;
-    /* What the host mounts or unmounts later may come here; what happens here stays here. */
-    if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0)
-        return -errno;
-    scoped_fd int fd = open_root(launch, alloc_fd);
-    code = fd < 0 ? fd : 0;
-    root.fd = fd;
-    for (size_t i = 0; i < launch->binds_count && code == 0; i++) {
-        if ((launch->binds[i].flags & LAUNCH_BIND_MOUNT) == 0)
-            code = mount_bind(&root, &launch->binds[i], alloc_fd);
-    }
+    if (code == 0)
+        code = leave_host(&root);
+    if (code == 0)
+        code = attach(copies.root, AT_FDCWD, "/");
+    root.fd = copies.root;
+    if (code == 0)
+        code = mount_binds(&root, launch, copies.binds, false);
     if (code == 0)
         code = mount_kernel(&root);
     if (code == 0)
-        code = mount_devices(&root);
+        code = mount_devices(&root, copies.devices);
     if (code == 0)
         code = cover_kernel(&root);
-    if (code == 0)
-        code = attach_mounts(&root, launch, mounts);
+    if (code == 0) /* all else is there by now, so that it may be mounted within */
+        code = mount_binds(&root, launch, copies.binds, true);
     if (code != 0)
         return code;
     make_work_dir(&root, launch);

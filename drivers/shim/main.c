@@ -487,6 +487,7 @@ int main(int argc, char **argv)
         started(&shim);
     }
     launch_close(&launch);
+    (void)close(SHIM_FD_NOTHING); /* the payload has begun, or never will */
     while (!is_finished(&shim))
         turn(&shim);
     finish(&shim);

@@ -3,8 +3,9 @@
  *
  * A shim that is forked has begun already: no program is loaded, no descriptors of a daemon are
  * copied and closed, and what is the same in all of them (signals, the memory's killer, cgroup,
- * directory, limits) was done once.  The nursery itself opens, maps and keeps nothing of any task:
- * it passes on three descriptors, and what a launch record says only the shim reads that it is for.
+ * directory, limits, where roots begin) was done once.  The nursery itself opens, maps and keeps
+ * nothing of any task: it passes on three descriptors, and what a launch record says only the shim
+ * reads that it is for.
  *
  * Its shims are not awaited, and go to whoever takes in orphans when it ends, which is as soon as
  * the daemon's end of its socket is closed and all that was sent has been read.
@@ -78,6 +79,7 @@ void nursery_main(char **argv)
     shim_withdraw();
     (void)prctl(PR_SET_NAME, NURSERY_PROGRAM); /* cannot fail */
     (void)signal(SIGCHLD, SIG_IGN);            /* nobody waits for shims; cannot fail */
+    nothing_open();
     while (next_order(&order)) {
         pid_t pid = _Fork();
 

@@ -288,8 +288,10 @@ static int make_payload(struct shim *shim, struct launch *launch, int task_fd, c
 
     if (shim->cgroup[0] != '\0')
         cgroup_directory(shim->cgroup_mode, shim->cgroup, directory, sizeof(directory));
-    int code = proc_become(directory[0] == '\0' ? NULL : directory, payload_namespaces(launch),
-                           run_child, &birth, &pid, err);
+    /* That of mounts is entered when what it needs of the host has been copied. */
+    uint64_t namespaces = payload_namespaces(launch) & ~(uint64_t)CLONE_NEWNS;
+    int code = proc_become(directory[0] == '\0' ? NULL : directory, namespaces, run_child, &birth,
+                           &pid, err);
     if (launch->switch_user)
         shim_dump_nothing(); /* our memory may be dumped as the machine wishes it of such users */
     if (code != 0)

@@ -35,6 +35,9 @@ enum { SHIM_FD_TASK = 3, SHIM_FD_CONTROL = 4, SHIM_FD_LAUNCH = 5, SHIM_FDS = 3 }
 #define NURSERY_PROGRAM "cairn-nursery"
 enum { NURSERY_FD = 3, NURSERY_NAME_MAX = 256 };
 
+/* What a shim inherits from the nursery (nothing.c), behind the places of what is sent to it. */
+enum { SHIM_FD_NOTHING = NURSERY_FD + SHIM_FDS + 1 };
+
 enum shim_message {
     /* to the shim */
     SHIM_HELLO = 1,  /* struct shim_hello */

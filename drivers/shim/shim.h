@@ -174,10 +174,10 @@ void payload_leave_rest(struct shim *shim);
 
 /* isolate.c: in the child, between its birth and its exec */
 
-/* Makes the task's directory the root of the calling process, which has a mount namespace of its
- * own, with what LAUNCH binds into it and the kernel's file systems; it is the working directory
- * then.  0, or a negative errno and in RET_WHAT what could not be done; -ESTALE: what is to be
- * mounted on the host is not (any more). */
+/* Makes the task's directory the root of the calling process, in a mount namespace of its own, with
+ * what LAUNCH binds into it and the kernel's file systems; it is the working directory then.  0, or
+ * a negative errno and in RET_WHAT what could not be done; -ESTALE: what is to be mounted on the
+ * host is not (any more). */
 int isolate_root(const struct launch *launch, char ret_what[STEP_TEXT_SIZE]);
 
 /* Takes what LAUNCH does not grant from the calling process for good and makes it the user that it
@@ -198,6 +198,10 @@ bool clients_any(const struct shim *shim); /* is a daemon listening? */
 
 /* session.c: the program by its other name; runs one command in a task that runs already */
 _Noreturn void session_main(void);
+
+/* nothing.c: opens a mount namespace with nothing in it as SHIM_FD_NOTHING, which roots of payloads
+ * begin in; not if it may not, as without root.  Signals of children are ignored. */
+void nothing_open(void);
 
 /* nursery.c: the program by another name; returns in each shim that it makes, as that one */
 void nursery_main(char **argv);

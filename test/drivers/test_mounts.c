@@ -5,11 +5,12 @@
 #include <sys/mount.h>
 #include <sys/sysmacros.h>
 
-static struct spec_pair host_directories[] = {
-    {"/bin", "/bin"}, {"/etc", "/etc"}, {"/lib", "/lib"}, {"/lib64", "/lib64"}, {"/usr", "/usr"},
-};
-
 static char volume[PATH_SIZE]; /* a directory of the host */
+
+static struct spec_pair host_directories[] = {
+    {"/bin", "/bin"},     {"/etc", "/etc"}, {"/lib", "/lib"},
+    {"/lib64", "/lib64"}, {"/usr", "/usr"}, {volume, "/of-root"},
+};
 
 static const char *in_volume(const char *name)
 {
@@ -28,18 +29,24 @@ static void write_in_volume(const char *name, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static void open_exec(struct room *room)
+/* With so many of the host's directories in the root. */
+static void open_exec_with(struct room *room, size_t directories_count)
 {
     room_need_root();
     room->task.driver = "exec";
     room->exec = (struct drivers_exec){
         .allowed_capabilities = driver_default_capabilities | (uint64_t)1 << 21, /* sys_admin */
-        .root = {host_directories, COUNT_OF(host_directories)},
+        .root = {host_directories, directories_count},
     };
     room_open(room);
     assert_return_code(chmod(room->path, 0755), 0);
     assert_int_equal(path_join(volume, room->path, "volume"), 0);
     assert_return_code(mkdir(volume, 0755), 0);
+}
+
+static void open_exec(struct room *room)
+{
+    open_exec_with(room, COUNT_OF(host_directories) - 1);
 }
 
 static void add_mount(struct room *room, const char *host, const char *inside, bool read_only,
@@ -265,6 +272,31 @@ static void test_mounts_of_a_task_go_to_the_host_only_if_asked(void **state)
     unmake_shared();
 }
 
+/* What a root has of the host is the node's to say, and not for tasks to mount in. */
+static void test_mounts_in_the_rest_of_a_root_come_but_do_not_go(void **state)
+{
+    struct room *room = *state;
+
+    open_exec_with(room, COUNT_OF(host_directories));
+    make_shared();
+    room->task.config_json =
+        "{\"command\": \"/bin/sh\", \"cap_add\": [\"sys_admin\"], \"args\": [\"-c\", \"mount -t "
+        "tmpfs none /of-root/sub && touch /of-root/sub/tasks\"]}";
+    room_start_running(room, 1);
+    room_await_exit(room);
+    assert_int_equal(room->exit.code, 0);
+    room_destroy(room, 1);
+    assert_int_not_equal(access(in_volume("sub/tasks"), F_OK), 0);
+    assert_int_equal(mount_is_point(AT_FDCWD, in_volume("sub"), NULL), 0);
+    room_script(room, "until test -e /of-root/sub/hosts; do sleep 0.01; done");
+    room_start_running(room, 2);
+    assert_return_code(mount("tmpfs", in_volume("sub"), "tmpfs", 0, "size=1m"), 0);
+    write_in_volume("sub/hosts", "");
+    room_await_exit(room);
+    room_destroy(room, 2);
+    unmake_shared();
+}
+
 /* --- what is in the way --- */
 
 static void test_what_is_not_there_fails_the_start_by_name(void **state)
@@ -389,6 +421,7 @@ int main(void)
         TEST(test_devices_of_the_host_are_for_who_may_mount),
         TEST(test_mounts_of_the_host_come_as_was_asked),
         TEST(test_mounts_of_a_task_go_to_the_host_only_if_asked),
+        TEST(test_mounts_in_the_rest_of_a_root_come_but_do_not_go),
         TEST(test_what_is_not_there_fails_the_start_by_name),
         TEST(test_place_of_a_volume_is_no_volume),
         TEST(test_links_of_the_task_lead_a_mount_nowhere),
