@@ -202,6 +202,12 @@ static inline bool alloc_state_ends(uint8_t state)
     return state > A_RUNNING && state <= A_GONE;
 }
 
+/* True in those of one whose tasks are over, and that has let go of its volumes. */
+static inline bool alloc_state_has_released(uint8_t state)
+{
+    return state >= A_POSTRUN && state <= A_GONE;
+}
+
 struct task;
 
 /* Which of two records that were read is what was written. */

@@ -4,8 +4,9 @@
  * A claim whose record and specification are lost is found by its place, for its machine to undo
  * it. For an alloc that the journal does not know, since it is new or an older copy, no machine is
  * made: when its payloads have been ended, and what its plugins may still have been at work on is
- * over, what is mounted for it is unmounted, and then what is staged and no claim is on.  What
- * something in quarantine may be about is left to whoever looks there.
+ * over, what is mounted for it is unmounted, and then what is staged and no claim is on.  The same
+ * goes for one that was made again in order to be ended, once it has been, and whose claims nothing
+ * has named.  What something else in quarantine may be about is left to whoever looks there.
  */
 #include "agent/perform/strays.h"
 
@@ -18,7 +19,7 @@
 
 enum {
     LOOK_AFTER_MS = 60000, /* calls that were given up are over before that */
-    LOOKS_MAX = 10,        /* what is busy for as long stays until the next start */
+    LOOKS_MAX = 10,        /* what is in use for as long stays until the next start */
 };
 
 struct strays {
@@ -26,6 +27,7 @@ struct strays {
     struct io_timer timer;
     unsigned looks;
     size_t under_way; /* unmounts of the last of them */
+    bool waits;       /* for allocs to be ended */
     bool begun;
     bool told; /* that something is left to whoever looks */
 };
@@ -184,6 +186,12 @@ static bool is_aside(const struct strays *strays, const char *alloc)
 
 static void look(struct io_timer *timer);
 
+static void look_later(struct strays *strays, uint64_t pause_ms)
+{
+    if (strays->looks < LOOKS_MAX)
+        io_timer_start(strays->parts->loop, &strays->timer, loop_now_ms() + pause_ms, look, strays);
+}
+
 static void unmounted(void *ctx, const struct csi_step_result *result)
 {
     struct strays *strays = ctx;
@@ -194,9 +202,8 @@ static void unmounted(void *ctx, const struct csi_step_result *result)
     else if (result->remark != NULL)
         log_warn("volumes", "it belonged to nobody: %s", result->remark);
     /* What was in it is free by now, or is tried again. */
-    if (--strays->under_way == 0 && strays->looks < LOOKS_MAX)
-        io_timer_start(strays->parts->loop, &strays->timer,
-                       loop_now_ms() + (result->code == 0 ? 0 : LOOK_AFTER_MS), look, strays);
+    if (--strays->under_way == 0)
+        look_later(strays, result->code == 0 ? 0 : LOOK_AFTER_MS);
 }
 
 /* Somebody has the volume published: one whose alloc is known, or whose unmount is still to come.
@@ -213,14 +220,41 @@ static bool is_published(const struct mounted *mounted, const struct volume_defi
     return false;
 }
 
-static bool is_known(const struct strays *strays, const struct mounted *mounted,
-                     const struct stray *stray)
+/* A machine undoes what ALLOC has, or may have, mounted. */
+static bool has_claims(const struct parts *parts, const char *id, const struct alloc *alloc)
+{
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        const struct alloc_member *member = &alloc->assign.members[i];
+        struct machine_id volume = machine_id_join(MACHINE_VOLUME, id, member->name);
+
+        if (member->kind == MEMBER_VOLUME && core_find(parts->core, &volume) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* Whose it is, or may be. */
+enum owner {
+    OWNER_IS_KNOWN,
+    OWNER_ENDS, /* and has nothing to undo it by */
+    OWNER_HAS_ENDED,
+    OWNER_IS_NOBODY, /* that the journal knows */
+};
+
+static enum owner owner_of(const struct parts *parts, const struct mounted *mounted,
+                           const struct stray *stray)
 {
     const struct volume_define *define = &stray->found.define;
+    const struct alloc *alloc = core_alloc(parts->core, stray->alloc);
 
-    return stray->alloc[0] != '\0'
-               ? core_alloc(strays->parts->core, stray->alloc) != NULL
-               : is_published(mounted, define) || is_claimed(strays->parts, "", define);
+    if (stray->alloc[0] == '\0')
+        return is_published(mounted, define) || is_claimed(parts, "", define) ? OWNER_IS_KNOWN
+                                                                              : OWNER_IS_NOBODY;
+    if (alloc == NULL)
+        return OWNER_IS_NOBODY;
+    if (!alloc->assign.condemned || has_claims(parts, stray->alloc, alloc))
+        return OWNER_IS_KNOWN;
+    return alloc_state_has_released(alloc->machine.state) ? OWNER_HAS_ENDED : OWNER_ENDS;
 }
 
 static void look(struct io_timer *timer)
@@ -230,15 +264,18 @@ static void look(struct io_timer *timer)
     struct err err = {0};
 
     strays->looks++;
+    strays->waits = false;
     if (read_mounted(strays->parts, &mounted, &err) != 0)
         log_error("volumes", "cannot look for what belongs to nobody error=%s",
                   log_value(err.text));
     for (size_t i = 0; i < mounted.count; i++) {
         struct stray *stray = &mounted.items[i];
+        enum owner owner = owner_of(strays->parts, &mounted, stray);
 
-        if (is_known(strays, &mounted, stray))
+        strays->waits |= owner == OWNER_ENDS;
+        if (owner == OWNER_IS_KNOWN || owner == OWNER_ENDS)
             continue;
-        if (is_aside(strays, stray->alloc)) {
+        if (owner == OWNER_IS_NOBODY && is_aside(strays, stray->alloc)) {
             if (!strays->told)
                 log_warn("volumes",
                          "something in quarantine may be about what is mounted, which is "
@@ -253,6 +290,8 @@ static void look(struct io_timer *timer)
         volumes_unmount(strays->parts, &stray->found, unmounted, strays);
     }
     free(mounted.items);
+    if (strays->under_way == 0 && strays->waits)
+        look_later(strays, LOOK_AFTER_MS);
 }
 
 void strays_swept(struct parts *parts)

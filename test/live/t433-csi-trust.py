@@ -162,29 +162,33 @@ def claim_whose_record_is_lost_is_let_go_of():
 
 
 def claim_that_nothing_names_any_more_is_found_by_its_place():
-    storage = Storage('disk', 'other')
+    storage = Storage('disk', 'other', 'orphan')  # the last one's alloc is lost, but not its task
     node = storage.node
     storage.run_plugin()
-    for disk in ('disk', 'other'):
+    for disk in ('disk', 'other', 'orphan'):
         storage.register(disk)
     node.run_job(job('exec sleep 1000', 'other', name='other'))
+    node.run_job(job('exec sleep 1000', 'orphan', name='orphan'))
     node.run_job(job('exec sleep 1000', 'disk'))
-    await_sleepers(node, 2)
-    alloc = node.alloc('job', 'g')['ID']
+    await_sleepers(node, 3)
+    alloc, orphan = (node.alloc(name, 'g')['ID'] for name in ('job', 'orphan'))
     node.kill()
     journal = os.path.join(node.data, 'client/journal/data.mdb')
-    assert flip(journal, b'\x01' + (alloc + '/disk').encode(), 24) > 0
-    assert flip(journal, b'alloc/' + alloc.encode(), 24) > 0
+    for key in (b'\x01' + (alloc + '/disk').encode(), b'alloc/' + alloc.encode(),
+                b'\x01' + (orphan + '/orphan').encode(), b'alloc/' + orphan.encode(),
+                b'\x03' + orphan.encode()):
+        assert flip(journal, key, 24) > 0, key
     node.start()
     found = wait_for('its failure', lambda: (
         lambda a: a['ClientStatus'] == 'failed' and a)(node.get('/v1/allocation/' + alloc)))
     words = 'volume "disk": its record in the journal was damaged'
     assert found['ClientDescription'].endswith(words), found
+    stop(node, 'orphan')  # what has been placed in its stead, and may have the volume by now
     wait_for('it to be unmounted', lambda: not [
-        path for path in mounts_of_volumes(node) if alloc in path or path.endswith('/disk')],
-        limit_s=90)
+        path for path in mounts_of_volumes(node)
+        if alloc in path or orphan in path or path.endswith(('/disk', '/orphan'))], limit_s=90)
     wait_for('the word of it', lambda: 'was unmounted without its plugin' in node.log(1 << 20))
-    assert 'NodeUnpublish' not in storage.read('calls')  # what the plugin calls it nobody knows
+    assert 'NodeUnpublishVolume disk' not in storage.read('calls')  # what the plugin calls it nobody knows
     assert len(sleeper_pids(node)) == 1 and len(mounts_of_volumes(node)) == 2  # of the other one
     for name in ('job', 'other'):
         stop(node, name)
