@@ -72,7 +72,7 @@ enum csi_kind {
     X(CONTROLLER_UNPUBLISH, Controller, ControllerUnpublishVolume, UNDOES, 120000)                 \
     X(VALIDATE, Controller, ValidateVolumeCapabilities, ASKS, 120000)                              \
     X(LIST_VOLUMES, Controller, ListVolumes, ASKS, 120000)                                         \
-    X(GET_CAPACITY, Controller, GetCapacity, ASKS, 120000)                                         \
+    X(GET_CAPACITY, Controller, GetCapacity, ASKS, 10000)                                          \
     X(CONTROLLER_CAPABILITIES, Controller, ControllerGetCapabilities, ASKS, 5000)                  \
     X(CREATE_SNAPSHOT, Controller, CreateSnapshot, MAKES, 120000)                                  \
     X(DELETE_SNAPSHOT, Controller, DeleteSnapshot, UNDOES, 120000)                                 \
@@ -82,7 +82,7 @@ enum csi_kind {
     X(NODE_UNSTAGE, Node, NodeUnstageVolume, UNDOES, 120000)                                       \
     X(NODE_PUBLISH, Node, NodePublishVolume, MAKES, 120000)                                        \
     X(NODE_UNPUBLISH, Node, NodeUnpublishVolume, UNDOES, 120000)                                   \
-    X(NODE_STATS, Node, NodeGetVolumeStats, ASKS, 120000)                                          \
+    X(NODE_STATS, Node, NodeGetVolumeStats, ASKS, 5000)                                            \
     X(NODE_EXPAND, Node, NodeExpandVolume, MAKES, 120000)                                          \
     X(NODE_CAPABILITIES, Node, NodeGetCapabilities, ASKS, 5000)                                    \
     X(NODE_INFO, Node, NodeGetInfo, ASKS, 5000)

@@ -5,9 +5,12 @@
  * given back when nothing of it is mounted any more.  The stand-alone control plane answers here
  * (server/storage/storage.h); one on servers would stand behind the same two calls.
  *
- * The other way, calls to controllers of storage plugins, and the one to expand what is mounted,
- * have the names and fields that Nomad's servers give them (ClientCSI...): who can make one for the
- * stand-alone control plane can make it for a server.
+ * The other way, calls to controllers of storage plugins, and those about what is mounted, have the
+ * names and fields that Nomad's servers give them (ClientCSI...): who can make one for the
+ * stand-alone control plane can make it for a server.  CSI_GET_CAPACITY and CSI_NODE_STATS, which
+ * those never make, have {} and {"VolumeID", "VolumeNamespace", "ExternalID", "Claim":
+ * {"AllocationID"}}; the answers are {"AvailableBytes"} and {"Bytes": {"Total", "Used",
+ * "Available"}, "Inodes": the same, "IsAbnormal", "Status"}, of which any may be missing.
  */
 #ifndef CAIRN_SERVER_CONTROL_H
 #define CAIRN_SERVER_CONTROL_H
@@ -79,8 +82,9 @@ struct control_answer {
 
 typedef void control_answer_cb(void *ctx, const struct control_answer *answer);
 
-/* Makes CALL, one of the controller's or CSI_NODE_EXPAND, to the plugin of that id; REQUEST, in
- * which there may be secrets, is borrowed.  CB comes exactly once, perhaps before this returns. */
+/* Makes CALL, one of the controller's or CSI_NODE_EXPAND or CSI_NODE_STATS, to the plugin of that
+ * id; REQUEST, in which there may be secrets, is borrowed.  CB comes exactly once, perhaps before
+ * this returns. */
 typedef void control_call(void *ctx, const char *plugin, enum csi_call call, const json_t *request,
                           control_answer_cb *cb, void *cb_ctx);
 

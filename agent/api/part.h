@@ -465,6 +465,10 @@ void api_sessions_close(struct api *api);
 
 /* --- storage plugins (storage/plugins.c) --- */
 
+/* What one of them was asked because of a request, as part of its answer: a new reference to
+ * ANSWER, null if there is none, or {"Error"}. */
+json_t *api_passed(int code, const struct err *err, const json_t *answer);
+
 /* What the node says of those that have ROLE, by their ids: a new reference. */
 json_t *api_node_plugins(struct api *api, enum csi_role role);
 

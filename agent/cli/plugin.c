@@ -7,7 +7,7 @@
 
 static const struct cli_flag plugin_flags[] = {
     {"type", FLAG_TEXT, "TYPE", "only plugins of this type: there is \"csi\""},
-    {"short", FLAG_SWITCH, NULL, "without allocations"},
+    {"short", FLAG_SWITCH, NULL, "without allocations, and without asking it what it has left"},
     {"verbose", FLAG_SWITCH, NULL, "whole ids, what it can do, where its volumes can be reached"},
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
@@ -123,6 +123,22 @@ static void print_trouble(const json_t *plugin)
         (void)puts("\nIt has not said yet who it is");
 }
 
+/* What it has left for volumes, if its controller tells that. */
+static void print_capacity(struct cli_table *table, const json_t *plugin)
+{
+    const json_t *capacity = json_object_get(plugin, "CairnCapacity");
+    const json_t *bytes = json_object_get(capacity, "AvailableBytes");
+    const char *node = "";
+    const json_t *controller = only_info(plugin, "Controllers", &node);
+
+    if (!json_is_true(
+            json_object_get(json_object_get(controller, "ControllerInfo"), "SupportsGetCapacity")))
+        return;
+    cli_row(table, "Available",
+            bytes != NULL ? cli_bytes((uint64_t)json_integer_value(bytes))
+                          : cli_format("not known: %s", cli_value(capacity, "Error")));
+}
+
 static int show_plugin(struct cli *cli, const char *id)
 {
     static const char *const rows[][2] = {
@@ -138,7 +154,9 @@ static int show_plugin(struct cli *cli, const char *id)
     char path[CLI_URL_SIZE];
     json_t *plugin;
 
-    int status = cli_get(cli, cli_path(cli, path, "/v1/plugin/csi/%s", id), &plugin, NULL);
+    const char *format =
+        cli_switch(cli, "short") ? "/v1/plugin/csi/%s" : "/v1/plugin/csi/%s?capacity=true";
+    int status = cli_get(cli, cli_path(cli, path, format, id), &plugin, NULL);
     if (status != 0)
         return status;
     if (cli->json) {
@@ -148,6 +166,8 @@ static int show_plugin(struct cli *cli, const char *id)
     }
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         cli_row(&table, rows[i][0], cli_value(plugin, rows[i][1]));
+    if (!cli_switch(cli, "short"))
+        print_capacity(&table, plugin);
     cli_table_print_pairs(&table, stdout);
     print_trouble(plugin);
     if (cli_switch(cli, "verbose"))

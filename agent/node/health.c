@@ -140,6 +140,31 @@ void health_note_volume(struct health *health, const char *volume, const char *m
     add_event(health, event);
 }
 
+/* The last of those that say MESSAGE of VOLUME; NULL: there is none, or it is long ago. */
+static const json_t *last_of(const struct health *health, const char *volume, const char *message)
+{
+    const json_t *events = json_object_get(health->json, "events");
+
+    for (size_t i = json_array_size(events); i > 0; i--) {
+        const json_t *event = json_array_get(events, i - 1);
+
+        if (is_equal(event, "volume", volume) && is_equal(event, "message", message))
+            return event;
+    }
+    return NULL;
+}
+
+void health_note_condition(struct health *health, const char *volume, bool abnormal,
+                           const char *text, int64_t now_unix_ns)
+{
+    static const char message[] = "Volume condition";
+    const char *error = !abnormal ? "" : text[0] != '\0' ? text : "abnormal";
+    const json_t *last = last_of(health, volume, message);
+
+    if (last == NULL ? abnormal : !is_equal(last, "error", error))
+        health_note_volume(health, volume, message, error, now_unix_ns);
+}
+
 void health_tell(struct health *health, struct core *core)
 {
     if (!health->untold)

@@ -33,9 +33,14 @@ void health_note(struct health *health, struct core *core, const struct driver_i
                  size_t count, int64_t now_unix_ns);
 
 /* A volume was mounted or unmounted, as MESSAGE says, or not, as ERROR does ("": it was); the next
- * health_tell puts it into the next commit.  The same again takes the place of what was. */
+ * health_tell puts this, and what is next, into the next commit.  The same again takes the place of
+ * what was. */
 void health_note_volume(struct health *health, const char *volume, const char *message,
                         const char *error, int64_t now_unix_ns);
+
+/* What the plugin of VOLUME says of its condition, TEXT: an event if that is news. */
+void health_note_condition(struct health *health, const char *volume, bool abnormal,
+                           const char *text, int64_t now_unix_ns);
 void health_tell(struct health *health, struct core *core);
 
 /* Since when DRIVER has been as it is. */

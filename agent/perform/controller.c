@@ -1,11 +1,12 @@
 /*
- * Calls to controllers of storage plugins, and one to their node services: requests and answers as
- * Nomad's servers name their fields, to csi/csi.h and back.
+ * Calls to controllers of storage plugins, and some to their node services: requests and answers as
+ * Nomad's servers name their fields, where they ask for such a thing, to csi/csi.h and back.
  *
  * Nothing is decided: what an answer means for a volume is up to who asked.
  */
 #include "agent/perform/controller.h"
 
+#include "agent/perform/answers.h"
 #include "csi/volumes.h"
 #include "spec/names.h"
 
@@ -216,18 +217,16 @@ static bool find_claim(void *ctx, const struct machine_id *id, const struct mach
     return false;
 }
 
-static int ask_node_expand(struct building *building, struct parts *parts, const json_t *from,
-                           const struct csi_instance *instance, struct err *err)
+/* The volume that the alloc of FROM has mounted: what its plugin calls it, and where it is. */
+static int ask_mounted(struct building *building, struct parts *parts, const json_t *from,
+                       const struct csi_instance *instance, struct volume_define *ret_define,
+                       struct err *err)
 {
-    const json_t *range = json_object_get(from, "Capacity");
     const char *alloc = text_of(json_object_get(from, "Claim"), "AllocationID");
     const char *volume = text_of(from, "VolumeID");
     struct csi_request *to = &building->request;
     struct finding_claim finding = {.alloc = alloc == NULL ? "" : alloc};
 
-    if ((instance->node_capabilities & CSI_NODE_EXPANDS) == 0)
-        return err_set(err, ERR_REFUSED, "plugin %s cannot expand what a node has mounted",
-                       instance->plugin);
     if (volume == NULL ||
         !text_copy(finding.define.volume, sizeof(finding.define.volume), volume) ||
         !text_copy(finding.define.namespace, sizeof(finding.define.namespace),
@@ -243,18 +242,46 @@ static int ask_node_expand(struct building *building, struct parts *parts, const
                                     .external = ""};
     int code =
         csi_volume_seen(instance->plugin_root, &claim, building->staging, building->target, err);
-    building->capabilities[0] =
-        (struct csi_capability){.access = (enum csi_access)finding.define.access_mode,
-                                .block = finding.define.attachment_mode == CSI_BLOCK_DEVICE};
-    to->capabilities = building->capabilities;
-    to->capabilities_count = 1;
     to->volume_id = text_of(from, "ExternalID");
-    to->bytes_min = number_of(range, "RequiredBytes");
-    to->bytes_max = number_of(range, "LimitBytes");
     to->target_path = building->target;
     if ((instance->node_capabilities & CSI_NODE_STAGES) != 0)
         to->staging_path = building->staging;
+    *ret_define = finding.define;
     return code;
+}
+
+static int ask_node_expand(struct building *building, struct parts *parts, const json_t *from,
+                           const struct csi_instance *instance, struct err *err)
+{
+    const json_t *range = json_object_get(from, "Capacity");
+    struct csi_request *to = &building->request;
+    struct volume_define define;
+
+    if ((instance->node_capabilities & CSI_NODE_EXPANDS) == 0)
+        return err_set(err, ERR_REFUSED, "plugin %s cannot expand what a node has mounted",
+                       instance->plugin);
+    int code = ask_mounted(building, parts, from, instance, &define, err);
+    if (code != 0)
+        return code;
+    building->capabilities[0] =
+        (struct csi_capability){.access = (enum csi_access)define.access_mode,
+                                .block = define.attachment_mode == CSI_BLOCK_DEVICE};
+    to->capabilities = building->capabilities;
+    to->capabilities_count = 1;
+    to->bytes_min = number_of(range, "RequiredBytes");
+    to->bytes_max = number_of(range, "LimitBytes");
+    return 0;
+}
+
+static int ask_node_stats(struct building *building, struct parts *parts, const json_t *from,
+                          const struct csi_instance *instance, struct err *err)
+{
+    struct volume_define define;
+
+    if ((instance->node_capabilities & CSI_NODE_HAS_STATS) == 0)
+        return err_set(err, ERR_REFUSED, "plugin %s does not tell how full a volume is",
+                       instance->plugin);
+    return ask_mounted(building, parts, from, instance, &define, err);
 }
 
 static void ask_snapshot(struct building *building, const json_t *from)
@@ -270,7 +297,12 @@ static void ask_list(struct building *building, const json_t *from)
     building->request.token = text_of(from, "StartingToken");
 }
 
-/* Secrets are no part of a list of volumes. */
+/* What only looks has no secrets, but for a list of snapshots. */
+static bool takes_secrets(enum csi_call call)
+{
+    return call != CSI_LIST_VOLUMES && call != CSI_GET_CAPACITY && call != CSI_NODE_STATS;
+}
+
 static int build(struct building *building, struct parts *parts, enum csi_call call,
                  const json_t *from, const struct csi_instance *instance, struct err *err)
 {
@@ -292,90 +324,17 @@ static int build(struct building *building, struct parts *parts, enum csi_call c
         ask_expand(building, from);
     } else if (call == CSI_NODE_EXPAND) {
         code = ask_node_expand(building, parts, from, instance, err);
+    } else if (call == CSI_NODE_STATS) {
+        code = ask_node_stats(building, parts, from, instance, err);
     } else if (call == CSI_CREATE_SNAPSHOT) {
         ask_snapshot(building, from);
     } else if (call == CSI_DELETE_SNAPSHOT) {
         building->request.snapshot_id = text_of(from, "ID");
-    } else {
+    } else if (call != CSI_GET_CAPACITY) { /* which is of all that its plugin has */
         check(call == CSI_LIST_VOLUMES || call == CSI_LIST_SNAPSHOTS);
         ask_list(building, from);
     }
-    return call == CSI_LIST_VOLUMES || code != 0 ? code : add_secrets(building, from, err);
-}
-
-/* --- what is answered --- */
-
-static json_t *object_of(const struct csi_map *map)
-{
-    json_t *object = json_object();
-
-    for (size_t i = 0; i < map->count; i++)
-        check(json_object_set_new(object, map->pairs[i].key, json_string(map->pairs[i].value)) ==
-              0);
-    return object;
-}
-
-static json_t *created(const struct csi_volume *volume)
-{
-    json_t *topologies = json_array();
-
-    for (size_t i = 0; i < volume->topologies_count; i++)
-        check(json_array_append_new(topologies, json_pack("{s:o}", "Segments",
-                                                          object_of(&volume->topologies[i]))) == 0);
-    return json_pack("{s:s, s:I, s:o, s:o}", "ExternalVolumeID", volume->id, "CapacityBytes",
-                     (json_int_t)volume->bytes, "VolumeContext", object_of(&volume->context),
-                     "Topologies", topologies);
-}
-
-static json_t *listed_volume(const struct csi_volume *volume)
-{
-    json_t *nodes = json_array();
-
-    for (size_t i = 0; i < volume->node_ids_count; i++)
-        check(json_array_append_new(nodes, json_string(volume->node_ids[i])) == 0);
-    return json_pack("{s:s, s:I, s:o, s:s, s:s, s:o, s:b, s:s}", "ExternalID", volume->id,
-                     "CapacityBytes", (json_int_t)volume->bytes, "VolumeContext",
-                     object_of(&volume->context), "CloneID",
-                     volume->source_volume_id == NULL ? "" : volume->source_volume_id, "SnapshotID",
-                     volume->snapshot_id == NULL ? "" : volume->snapshot_id,
-                     "PublishedExternalNodeIDs", nodes, "IsAbnormal", volume->condition.abnormal,
-                     "Status", volume->condition.text == NULL ? "" : volume->condition.text);
-}
-
-static json_t *snapshot(const struct csi_snapshot *from)
-{
-    return json_pack("{s:s, s:s, s:I, s:I, s:b}", "ID", from->id, "ExternalSourceVolumeID",
-                     from->source_volume_id, "SizeBytes", (json_int_t)from->bytes, "CreateTime",
-                     (json_int_t)from->made_unix_s, "IsReady", from->ready);
-}
-
-static json_t *list(const struct csi_answer *answer, bool snapshots)
-{
-    json_t *entries = json_array();
-
-    for (size_t i = 0; !snapshots && i < answer->volumes_count; i++)
-        check(json_array_append_new(entries, listed_volume(&answer->volumes[i])) == 0);
-    for (size_t i = 0; snapshots && i < answer->snapshots_count; i++)
-        check(json_array_append_new(entries, snapshot(&answer->snapshots[i])) == 0);
-    return json_pack("{s:o, s:s}", "Entries", entries, "NextToken", answer->next_token);
-}
-
-static json_t *format(enum csi_call call, const struct csi_answer *answer)
-{
-    if (call == CSI_CREATE_VOLUME)
-        return created(&answer->volumes[0]);
-    if (call == CSI_CONTROLLER_PUBLISH)
-        return json_pack("{s:o}", "PublishContext", object_of(&answer->publish_context));
-    if (call == CSI_CONTROLLER_EXPAND)
-        return json_pack("{s:I, s:b}", "CapacityBytes", (json_int_t)answer->bytes,
-                         "NodeExpansionRequired", answer->node_expands);
-    if (call == CSI_NODE_EXPAND)
-        return json_pack("{s:I}", "CapacityBytes", (json_int_t)answer->bytes);
-    if (call == CSI_CREATE_SNAPSHOT)
-        return snapshot(&answer->snapshots[0]);
-    if (call == CSI_LIST_VOLUMES || call == CSI_LIST_SNAPSHOTS)
-        return list(answer, call == CSI_LIST_SNAPSHOTS);
-    return json_object(); /* the others have nothing to say */
+    return takes_secrets(call) && code == 0 ? add_secrets(building, from, err) : code;
 }
 
 /* --- calls --- */
@@ -388,6 +347,7 @@ struct asking {
     struct csi_capability *wanted; /* to be confirmed; its texts are not, but for: */
     size_t wanted_count;
     char fs_type[CSI_STRING_MAX + 1];
+    char volume[VOLUME_NAME_SIZE]; /* whose condition is asked for; "": none is */
 };
 
 static void asking_free(struct asking *asking)
@@ -434,6 +394,18 @@ static int check_confirmed(const struct asking *asking, const struct csi_result 
     return 0;
 }
 
+/* The node's event, when the volume's plugin says something else of it than before. */
+static void note_condition(const struct asking *asking, const struct csi_answer *answer)
+{
+    struct parts *parts = asking->parts;
+
+    if (asking->volume[0] == '\0' || answer == NULL || !answer->condition.known)
+        return;
+    health_note_condition(&parts->health, asking->volume, answer->condition.abnormal,
+                          answer->condition.text, loop_now_unix_ns());
+    health_tell(&parts->health, parts->core);
+}
+
 static void answered(void *ctx, const struct csi_result *result)
 {
     struct asking *asking = ctx;
@@ -444,8 +416,9 @@ static void answered(void *ctx, const struct csi_result *result)
     if (check_confirmed(asking, result, &answer.error) < 0)
         answer.outcome = (struct csi_outcome){.verdict = CSI_REFUSED};
     else if (result->answer != NULL)
-        json = format(result->call, result->answer);
+        json = answers_format(result->call, result->answer);
     answer.answer = json;
+    note_condition(asking, result->answer);
     if (asking->cb != NULL)
         asking->cb(asking->ctx, &answer);
     json_decref(json);
@@ -487,7 +460,7 @@ void controller_call(void *ctx, const char *plugin, enum csi_call call, const js
                      control_answer_cb *cb, void *cb_ctx)
 {
     struct parts *parts = ctx;
-    bool of_node = call == CSI_NODE_EXPAND;
+    bool of_node = call == CSI_NODE_EXPAND || call == CSI_NODE_STATS;
     const struct csi_instance *instance =
         csi_plugins_find(parts->plugins, plugin, of_node ? CSI_ROLE_NODE : CSI_ROLE_CONTROLLER);
     struct building building = {.lists_count = 0};
@@ -502,6 +475,8 @@ void controller_call(void *ctx, const char *plugin, enum csi_call call, const js
     struct asking *asking = NULL;
     if (build(&building, parts, call, request, instance, &err) == 0) {
         asking = asking_new(parts, &building, cb, cb_ctx);
+        if (call == CSI_NODE_STATS) /* there is a claim on it */
+            check(text_copy(asking->volume, sizeof(asking->volume), text_of(request, "VolumeID")));
         if (csi_start(instance->client, &building.request, answered, asking, &err) == NULL) {
             asking_free(asking);
             asking = NULL;
@@ -518,7 +493,7 @@ json_t *controller_topology(void *ctx, const char *plugin)
     const struct csi_instance *instance = csi_plugins_find(parts->plugins, plugin, CSI_ROLE_NODE);
 
     return instance == NULL || instance->topology.count == 0 ? NULL
-                                                             : object_of(&instance->topology);
+                                                             : answers_map(&instance->topology);
 }
 
 void controller_forget(struct parts *parts)

@@ -4,7 +4,7 @@
  * registry/ keeps them (registry.c), reads what callers send and says what of what is stored is
  * believed (read.c), says what may be changed (merge.c) and who makes them (plugin.c); lanes.c has
  * one thing done after the other to a volume; claims.c says who may have one; provision.c is what
- * callers ask for, operation.c the steps of that, growth.c how they grow, and snapshots.c what is
+ * callers ask for, operation.c the steps of that, growth.c how they grow, and passing.c what is
  * only passed on.  storage.c makes it.  Host volumes stand on the same registry, lanes and
  * operations: hosted.c is what callers ask of them, hosted_read.c reads them.
  */
@@ -19,6 +19,7 @@
 
 struct lane_task;
 struct operation;
+struct passing;
 struct registered;
 
 /* What volumes of storage plugins and host volumes do not have in common. */
@@ -47,8 +48,9 @@ struct storage {
     bool volumes_unsorted;
     struct change_of_volume *volume_changes; /* that the next commit decides */
     uint64_t provision_at_ms;                /* when a plugin is asked again, 0: never */
-    struct lane *lanes;   /* what is done to volumes, one thing after the other */
-    struct grant *grants; /* claims that machines have not heard of yet */
+    struct lane *lanes;      /* what is done to volumes, one thing after the other */
+    struct grant *grants;    /* claims that machines have not heard of yet */
+    struct passing *passing; /* questions to plugins */
     struct control control;
 };
 
@@ -180,6 +182,10 @@ void lane_enter(struct lane_task *task, const char *namespace, const char *id);
 /* TASK is over, and can be freed behind this. */
 void lane_leave(struct lane_task *task);
 void lanes_free(struct storage *storage);
+
+/* --- what passes through (passing.c) --- */
+
+void passing_forget(struct storage *storage); /* the daemon ends: nobody is told any more */
 
 /* --- claims (claims.c) --- */
 

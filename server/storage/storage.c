@@ -50,6 +50,7 @@ void storage_free(struct storage *storage)
 {
     registry_forget_changes(storage);
     lanes_free(storage);
+    passing_forget(storage);
     claims_free(storage);
     registry_free(storage);
     free(storage);

@@ -155,6 +155,15 @@ struct storage_page { /* borrowed for the call */
 void storage_list_external(struct storage *storage, const struct storage_page *page,
                            storage_volume_answer *answer, void *ctx);
 
+/* How full the volume is, as its plugin says now, if an alloc has it mounted: as CSI_NODE_STATS of
+ * server/control.h, or NULL, nobody has. */
+void storage_volume_stats(struct storage *storage, const char *namespace, const char *id,
+                          storage_volume_answer *answer, void *ctx);
+
+/* How much PLUGIN has left for volumes, as it says now: as CSI_GET_CAPACITY of server/control.h. */
+void storage_plugin_capacity(struct storage *storage, const char *plugin,
+                             storage_volume_answer *answer, void *ctx);
+
 /* --- host volumes ---
  *
  * They are a storage of their own, with their plugins in the place of controllers:

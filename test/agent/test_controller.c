@@ -63,6 +63,7 @@ static void begin_plugin(struct fixture *fixture)
     csi_plugins_identify(plugins, alloc, "plugin", woken, fixture);
     loop_run(process->loop);
     fixture->record.machine = (struct machine){.kind = MACHINE_PLUGIN, .state = P_READY};
+    fixture->record.identity.node_capabilities |= CSI_NODE_HAS_STATS;
 }
 
 static int set_up(void **state)
@@ -212,6 +213,17 @@ static const struct {
      "{\"ListSnapshots\": {\"max_entries\": 2, " SECRETS_HEARD ", \"starting_token\": \"t\"}}",
      "{\"Entries\":[{\"CreateTime\":1767323045,\"ExternalSourceVolumeID\":\"vol-1\",\"ID\":"
      "\"snap-1\",\"IsReady\":true,\"SizeBytes\":4096}],\"NextToken\":\"\"}"},
+    {"how much is left", CSI_GET_CAPACITY, "{}", "{\"GetCapacity\": {}}",
+     "{\"AvailableBytes\":1099511627776}"},
+    {"how full it is", CSI_NODE_STATS,
+     "{\"VolumeID\": \"data\", \"VolumeNamespace\": \"default\", \"ExternalID\": \"vol-1\", "
+     "\"Claim\": {\"AllocationID\": \"11111111-2222-3333-4444-555555555555\"}}",
+     "{\"NodeGetVolumeStats\": {\"staging_target_path\": \"/csi/staging/default/data\", "
+     "\"volume_id\": \"vol-1\", \"volume_path\": "
+     "\"/csi/per-alloc/11111111-2222-3333-4444-555555555555/data/"
+     "rw-file-system-single-node-writer\"}}",
+     "{\"Bytes\":{\"Available\":60,\"Total\":100,\"Used\":40},\"Inodes\":{\"Available\":6,"
+     "\"Total\":10,\"Used\":4},\"IsAbnormal\":false,\"Status\":\"good\"}"},
     {"NodeExpandVolume", CSI_NODE_EXPAND,
      "{\"VolumeID\": \"data\", \"VolumeNamespace\": \"default\", \"ExternalID\": \"vol-1\", "
      "\"Capacity\": {\"RequiredBytes\": 5, \"LimitBytes\": 9}, \"Claim\": {\"AllocationID\": "
@@ -273,7 +285,7 @@ static void test_plugin_that_is_not_here_is_asked_again_later(void **state)
     struct fixture *fixture = *state;
 
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        bool of_node = calls[i].call == CSI_NODE_EXPAND;
+        bool of_node = calls[i].call == CSI_NODE_EXPAND || calls[i].call == CSI_NODE_STATS;
 
         ask_and_wait(fixture, calls[i].call, calls[i].request);
         assert_int_equal(fixture->last.error.code, ERR_AGAIN);
@@ -304,7 +316,7 @@ static void test_what_a_plugin_says_goes_to_who_asked_but_for_secrets(void **sta
     begin_plugin(fixture);
     define_claim(fixture);
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        bool secret = calls[i].call != CSI_LIST_VOLUMES;
+        bool secret = strstr(calls[i].request, "hunter2") != NULL;
 
         plugin_next(&fixture->process, "say 3 hunter2 opens nothing");
         ask_and_wait(fixture, calls[i].call, calls[i].request);
@@ -338,7 +350,8 @@ static void test_request_that_lacks_something_is_not_sent(void **state)
 
     begin_plugin(fixture);
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        if (calls[i].call == CSI_LIST_VOLUMES || calls[i].call == CSI_LIST_SNAPSHOTS)
+        if (calls[i].call == CSI_LIST_VOLUMES || calls[i].call == CSI_LIST_SNAPSHOTS ||
+            calls[i].call == CSI_GET_CAPACITY)
             continue; /* they need nothing */
         ask_and_wait(fixture, calls[i].call, "{}");
         assert_int_equal(fixture->last.outcome.verdict, CSI_REFUSED);
@@ -400,6 +413,90 @@ static void test_nobody_is_told_who_has_gone(void **state)
     controller_forget(&fixture->parts);
     ask_and_wait(fixture, CSI_LIST_VOLUMES, "{}"); /* behind it */
     assert_int_equal(fixture->answers, 1);
+}
+
+/* --- how full a volume is --- */
+
+static const char *stats_request(void)
+{
+    const char *request = calls[COUNT_OF(calls) - 2].request;
+
+    assert_int_equal(calls[COUNT_OF(calls) - 2].call, CSI_NODE_STATS);
+    return request;
+}
+
+static void test_plugin_that_cannot_tell_how_full_is_not_asked(void **state)
+{
+    struct fixture *fixture = *state;
+
+    begin_plugin(fixture);
+    define_claim(fixture);
+    fixture->record.identity.node_capabilities &= ~(uint32_t)CSI_NODE_HAS_STATS;
+    ask_and_wait(fixture, CSI_NODE_STATS, stats_request());
+    assert_string_equal(fixture->last.error.text, "plugin hp does not tell how full a volume is");
+    assert_null(strstr(plugin_heard(&fixture->process), "NodeGetVolumeStats"));
+}
+
+static void test_one_that_hangs_says_nothing_of_how_full(void **state)
+{
+    struct fixture *fixture = *state;
+
+    begin_plugin(fixture);
+    define_claim(fixture);
+    plugin_next(&fixture->process, "hang");
+    ask_and_wait(fixture, CSI_NODE_STATS, stats_request());
+    assert_int_equal(fixture->last.error.code, ERR_TIMEOUT);
+    assert_false(fixture->last.answered);
+    assert_string_equal(fixture->said, "");
+}
+
+static size_t events(const struct fixture *fixture)
+{
+    return json_array_size(json_object_get(fixture->parts.health.json, "events"));
+}
+
+/* What a plugin says again is no news, and neither is what it does not say. */
+static void test_condition_that_changes_is_an_event(void **state)
+{
+    static const struct {
+        const char *next, *error; /* of the last event */
+        size_t events;
+    } rows[] = {
+        {"answer", NULL, 0},
+        {"raw ffffff", NULL, 0},
+        {"raw 1208080112"
+         "04776f726e",
+         "worn", 1},
+        {"raw 1208080112"
+         "04776f726e",
+         "worn", 1},
+        {"raw 0a00", "worn", 1},
+        {"raw 12020801", "abnormal", 2},
+        {"answer", "", 3},
+        {"answer", "", 3},
+    };
+    struct fixture *fixture = *state;
+    struct parts *parts = &fixture->parts;
+
+    parts->core = life_core(fixture->empty->life);
+    parts->health.json = json_pack("{s:{}, s:[]}", "drivers", "events");
+    begin_plugin(fixture);
+    define_claim(fixture);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        print_message("%s\n", rows[i].next);
+        plugin_next(&fixture->process, rows[i].next);
+        ask_and_wait(fixture, CSI_NODE_STATS, stats_request());
+        assert_int_equal(events(fixture), rows[i].events);
+        if (rows[i].error == NULL)
+            continue;
+        const json_t *event =
+            json_array_get(json_object_get(parts->health.json, "events"), rows[i].events - 1);
+        assert_string_equal(json_string_value(json_object_get(event, "volume")), "data");
+        assert_string_equal(json_string_value(json_object_get(event, "message")),
+                            "Volume condition");
+        assert_string_equal(json_string_value(json_object_get(event, "error")), rows[i].error);
+    }
+    health_free(&parts->health);
 }
 
 /* --- NodeDetachVolume --- */
@@ -472,6 +569,9 @@ int main(void)
         TEST(test_one_that_hangs_is_answered_for_when_it_goes),
         TEST(test_the_same_twice_is_answered_twice),
         TEST(test_nobody_is_told_who_has_gone),
+        TEST(test_plugin_that_cannot_tell_how_full_is_not_asked),
+        TEST(test_one_that_hangs_says_nothing_of_how_full),
+        TEST(test_condition_that_changes_is_an_event),
         TEST(test_detaching_is_a_request_to_the_claim),
     };
 

@@ -263,7 +263,7 @@ class Mounts:
         return os.path.join(self.directory, os.path.basename(name))
 
     def ControllerGetCapabilities(self, request):
-        return {'capabilities': [{'rpc': {'type': kind}} for kind in (1, 2, 3, 5, 6, 9)]}
+        return {'capabilities': [{'rpc': {'type': kind}} for kind in (1, 2, 3, 4, 5, 6, 9)]}
 
     def CreateVolume(self, request):
         os.makedirs(self.path(request.name), exist_ok=True)

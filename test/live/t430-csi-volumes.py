@@ -15,7 +15,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from lib import Refused, events, exit_codes, restart_policy, tap, wait_for  # noqa: E402
-from storage import (Storage, await_sleepers, await_statuses, job, let_go, node_events,  # noqa: E402
+from storage import (NODE_ONLY, Storage, await_sleepers, await_statuses, job, let_go, node_events,  # noqa: E402
                      sleeper_pids, statuses, stop, waits_because, with_a_disk)
 
 
@@ -145,6 +145,62 @@ def plugin_that_dies_in_mid_call_and_one_that_never_answers():
              limit_s=60)
     storage.kill_plugin()
     await_statuses(node, 'running')
+    stop(node)
+    await_statuses(node, 'complete')
+    storage.finish()
+
+
+def stats(node, name='disk'):
+    return node.get('/v1/volume/csi/%s?stats=true' % name)['CairnStats']
+
+
+def volume_tells_how_full_it_is():
+    storage = Storage('disk')
+    node = storage.node
+    with open(storage.path('answers.json'), 'w') as out:
+        json.dump(dict(NODE_ONLY, NodeGetCapabilities={
+            'capabilities': [{'rpc': {'type': kind}} for kind in (1, 2, 4)]}), out)
+    storage.run_plugin()
+    storage.register('disk')
+    assert stats(node) is None  # nobody has mounted it
+    node.run_job(job('exec sleep 1000', 'disk'))
+    await_statuses(node, 'running')
+    assert stats(node) == {'Bytes': {'Total': 100, 'Used': 40, 'Available': 60},
+                           'Inodes': {'Total': 10, 'Used': 4, 'Available': 6},
+                           'IsAbnormal': False, 'Status': 'good'}, stats(node)
+    shown = node.cli('volume', 'status', 'disk').stdout
+    assert re.search(r'^Used +=.*40 B of 100 B, 60 B available$', shown, re.M), shown
+    assert re.search(r'^Condition +=.*OK \(good\)$', shown, re.M), shown
+    assert 'Used' not in node.cli('volume', 'status', '-short', 'disk').stdout
+
+    # Whatever the plugin does, the volume is shown, with what it did.
+    for command, words in (('raw ffffff', 'no message of CSI'), ('say 13 broken', 'broken'),
+                           ('hang', 'NodeGetVolumeStats'), ('die', 'NodeGetVolumeStats')):
+        storage.next('NodeGetVolumeStats', command)
+        shown = node.cli('volume', 'status', 'disk').stdout
+        assert 'not known: ' in shown and words in shown, shown
+        await_statuses(node, 'running')
+    assert [event for event in node_events(node) if event[0] == 'Volume condition'] == []
+
+    def told_again():  # it has come back meanwhile
+        storage.next('NodeGetVolumeStats', 'raw 12080801120477' + '6f726e')
+        return stats(node) == {'IsAbnormal': True, 'Status': 'worn'}
+
+    wait_for('the plugin to tell again', told_again, limit_s=60)
+    assert stats(node)['IsAbnormal'] is False
+    assert [event for event in node_events(node) if event[0] == 'Volume condition'] == [
+        ('Volume condition', 'disk', 'false'), ('Volume condition', 'disk', 'true')]
+    stop(node)
+    await_statuses(node, 'complete')
+    storage.finish()
+
+
+def plugin_that_cannot_tell_how_full_a_volume_is():
+    storage, node = with_a_disk()
+    node.run_job(job('exec sleep 1000', 'disk'))
+    await_statuses(node, 'running')
+    assert stats(node) == {'Error': 'plugin test does not tell how full a volume is'}, stats(node)
+    assert 'NodeGetVolumeStats' not in storage.read('calls')
     stop(node)
     await_statuses(node, 'complete')
     storage.finish()
@@ -598,6 +654,8 @@ sys.exit(tap([
     ok_without_a_mount_starts_nothing,
     answer_that_is_lost_is_asked_for_again,
     plugin_that_dies_in_mid_call_and_one_that_never_answers,
+    volume_tells_how_full_it_is,
+    plugin_that_cannot_tell_how_full_a_volume_is,
     failing_start_unwinds_all_of_it,
     stop_while_the_daemon_is_down_and_the_plugin_late,
     volume_that_somebody_unmounts_comes_back,

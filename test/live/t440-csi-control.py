@@ -402,6 +402,25 @@ def a_claim_attaches_and_its_end_detaches_over_crashes_of_both():
     storage.finish()
 
 
+def plugin_tells_what_it_has_left():
+    storage = Storage()
+    node = storage.node
+
+    def capacity():
+        return node.get('/v1/plugin/csi/test?capacity=true')['CairnCapacity']
+
+    assert capacity() == {'AvailableBytes': 1 << 40}, capacity()
+    assert re.search(r'^Available +=.*1\.0 TiB$', node.cli('plugin', 'status', 'test').stdout, re.M)
+    storage.next('GetCapacity', 'say 13 broken')
+    assert 'broken' in node.cli('plugin', 'status', 'test').stdout
+    storage.next('GetCapacity', 'raw ffffff')
+    assert 'no message of CSI' in capacity()['Error']
+    storage.next('GetCapacity', 'hang')
+    assert 'GetCapacity' in capacity()['Error']
+    assert 'CairnCapacity' not in node.get('/v1/plugin/csi/test')
+    storage.finish()
+
+
 def what_is_mounted_grows_with_its_storage():
     storage = Storage()
     node = storage.node
@@ -512,6 +531,7 @@ sys.exit(tap([
     each_call_is_survived_by_a_daemon_that_hears_no_answer,
     each_call_is_told_of_when_the_plugin_dies_with_it,
     a_claim_attaches_and_its_end_detaches_over_crashes_of_both,
+    plugin_tells_what_it_has_left,
     what_is_mounted_grows_with_its_storage,
     a_shell_completes_ids_as_text,
     refusals_are_told_and_change_nothing,

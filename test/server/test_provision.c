@@ -801,6 +801,84 @@ static void test_snapshot_is_made_of_what_the_plugin_calls_the_volume(void **sta
     assert_string_equal(heard.text, "plugin does not support listing snapshots");
 }
 
+/* --- how full, how much is left --- */
+
+static void test_who_has_a_volume_is_asked_how_full_it_is(void **state)
+{
+    struct small_life *small = *state;
+    struct storage *storage = alone_storage(small->alone);
+    struct heard heard;
+
+    create(small, &heard);
+    size_t before = controller.count;
+    heard = (struct heard){0};
+    storage_volume_stats(storage, "default", "none", hear, &heard);
+    assert_int_equal(heard.code, ERR_GONE);
+    storage_volume_stats(storage, "default", "data", hear, &heard); /* nobody has it */
+    assert_int_equal(heard.count, 2);
+    assert_int_equal(heard.code, 0);
+    assert_int_equal(controller.count, before);
+
+    (void)run(small, "j", 1, "data", "single-node-writer", false, false);
+    storage_volume_stats(storage, "default", "data", hear, &heard);
+    assert_int_equal(heard.count, 3);
+    assert_int_equal(heard.code, 0);
+    assert_int_equal(last_call()->call, CSI_NODE_STATS);
+    assert_string_equal(said(last_call(), "VolumeID"), "data");
+    assert_string_equal(said(last_call(), "ExternalID"), "made-1");
+    assert_true(uuid_is_valid(json_string_value(
+        json_object_get(json_object_get(last_call()->request, "Claim"), "AllocationID"))));
+    assert_null(json_object_get(last_call()->request, "Secrets"));
+    controller.status = 14; /* UNAVAILABLE */
+    storage_volume_stats(storage, "default", "data", hear, &heard);
+    assert_int_equal(heard.code, ERR_IO);
+    assert_string_equal(data(small)->last_fail, "");
+}
+
+/* However many ask, a plugin that hangs keeps most of its calls for volumes; and the daemon ends
+ * in the middle of it. */
+static void test_few_wait_for_a_plugin_to_tell_how_full(void **state)
+{
+    struct small_life *small = *state;
+    struct storage *storage = alone_storage(small->alone);
+    static struct heard heard;
+    size_t before;
+
+    create(small, &heard);
+    (void)run(small, "j", 1, "data", "single-node-writer", false, false);
+    before = controller.count;
+    controller.holds = true;
+    heard = (struct heard){0};
+    for (int i = 0; i < 20; i++)
+        storage_volume_stats(storage, "default", "data", hear, &heard);
+    assert_int_equal(controller.count - before, 16);
+    assert_int_equal(heard.count, 4);
+    assert_int_equal(heard.code, ERR_AGAIN);
+    answer_one(last_call());
+    assert_int_equal(heard.count, 5);
+    storage_volume_stats(storage, "default", "data", hear, &heard);
+    assert_int_equal(heard.count, 5);
+    small_again(small);
+}
+
+static void test_plugin_is_asked_what_it_has_left_if_it_can_tell(void **state)
+{
+    struct small_life *small = *state;
+    struct heard heard = {0};
+
+    storage_plugin_capacity(alone_storage(small->alone), "hp", hear, &heard);
+    assert_int_equal(heard.code, ERR_REFUSED);
+    assert_string_equal(heard.text, "plugin does not tell how much it has left");
+    small->identity.controller_capabilities |= CSI_CONTROLLER_HAS_CAPACITY;
+    small_again(small); /* and the plugin says who it is */
+    storage_plugin_capacity(alone_storage(small->alone), "hp", hear, &heard);
+    assert_int_equal(heard.code, 0);
+    assert_int_equal(last_call()->call, CSI_GET_CAPACITY);
+    storage_plugin_capacity(alone_storage(small->alone), "none", hear, &heard);
+    assert_int_equal(heard.code, ERR_GONE);
+    assert_int_equal(heard.count, 3);
+}
+
 /* --- a plugin that never answers --- */
 
 static void put_larger(struct storage *storage, struct heard *heard)
@@ -920,6 +998,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CONTROLLER_TEST(test_volume_is_stored_before_and_after_it_is_made),
+        CONTROLLER_TEST(test_who_has_a_volume_is_asked_how_full_it_is),
+        CONTROLLER_TEST(test_few_wait_for_a_plugin_to_tell_how_full),
+        CONTROLLER_TEST(test_plugin_is_asked_what_it_has_left_if_it_can_tell),
         CONTROLLER_TEST(test_volume_whose_answer_was_lost_is_made_again),
         CONTROLLER_TEST(test_volume_that_is_refused_is_forgotten),
         CONTROLLER_TEST(test_volume_that_may_have_been_made_is_asked_for_again),

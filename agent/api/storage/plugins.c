@@ -378,39 +378,99 @@ static bool find_trouble(void *ctx, const struct machine_id *id, const struct ma
     return true;
 }
 
-void api_plugin_get(struct api_request *request)
+/* All of the plugin ID, with CAPACITY (may be NULL); false: there is none. */
+static bool put_whole(struct writer *to, struct api *api, const char *id, json_t *capacity)
 {
-    struct api *api = request->api;
     const struct shown_plugin *found = NULL;
     struct shown shown;
 
     look(api, &shown);
     for (size_t i = 0; i < shown.count && found == NULL; i++)
-        found = text_equal(shown.items[i].id, request->argument) ? &shown.items[i] : NULL;
+        found = text_equal(shown.items[i].id, id) ? &shown.items[i] : NULL;
     if (found == NULL) {
         look_away(&shown);
+        return false;
+    }
+    const json_t *any = found->node != NULL ? found->node : found->controller;
+    struct allocs allocs = {api, found->id, to};
+    struct trouble trouble = {.plugin = found->id};
+    core_each(api->parts->core, MACHINE_PLUGIN, find_trouble, &trouble);
+    put_object(to, NULL);
+    put_plugin(to, found);
+    put_text(to, "Version", json_string_value(json_object_get(any, "ProviderVersion")));
+    put_number(to, "CreateTime", found->create_unix_ns);
+    put_number(to, "ModifyTime", found->modify_unix_ns);
+    put_infos(to, api, "Controllers", found->controller);
+    put_infos(to, api, "Nodes", found->node);
+    put_array(to, "Allocations");
+    core_each(api->parts->core, MACHINE_PLUGIN, put_alloc_of, &allocs);
+    put_end(to);
+    put_text(to, "CairnFailure", trouble.found == NULL ? "" : trouble.found->failure);
+    if (capacity != NULL)
+        put_json_new(to, "CairnCapacity", json_incref(capacity));
+    put_end(to);
+    look_away(&shown);
+    return true;
+}
+
+/* A plugin that says how much it has left. */
+struct asking {
+    json_t *capacity;
+    char id[PLUGIN_NAME_SIZE];
+};
+
+static json_t *make_with_capacity(struct api *api, void *ctx)
+{
+    struct asking *asking = ctx;
+    struct writer to = {.pretty = false};
+    json_t *json = json_null(); /* it has gone meanwhile */
+
+    if (put_whole(&to, api, asking->id, asking->capacity))
+        json = json_loadb(to.bytes, to.used, 0, NULL);
+    check(json != NULL);
+    free(to.bytes);
+    json_decref(asking->capacity);
+    return json;
+}
+
+json_t *api_passed(int code, const struct err *err, const json_t *answer)
+{
+    if (code == 0)
+        return answer == NULL ? json_null() : json_incref((json_t *)(uintptr_t)answer);
+    return json_pack("{s:o}", "Error", api_text(err->text));
+}
+
+static void tell_capacity(void *ctx, int code, const struct err *err, const json_t *answer)
+{
+    struct api_deferred *deferred = ctx;
+    struct asking *asking = deferred->ctx;
+
+    if (deferred->exchange != NULL) /* else nobody takes it */
+        asking->capacity = api_passed(code, err, answer);
+    api_deferred_answer(deferred, 0, NULL);
+}
+
+void api_plugin_get(struct api_request *request)
+{
+    struct writer to = api_writer(request);
+    bool capacity = false;
+
+    if (!api_query_bool(request, "capacity", &capacity))
+        return;
+    if (!put_whole(&to, request->api, request->argument, NULL)) {
         api_refuse(request, 404, "plugin not found");
         return;
     }
-    const json_t *any = found->node != NULL ? found->node : found->controller;
-    struct writer to = api_writer(request);
-    struct allocs allocs = {api, found->id, &to};
-    struct trouble trouble = {.plugin = found->id};
-    core_each(api->parts->core, MACHINE_PLUGIN, find_trouble, &trouble);
-    put_object(&to, NULL);
-    put_plugin(&to, found);
-    put_text(&to, "Version", json_string_value(json_object_get(any, "ProviderVersion")));
-    put_number(&to, "CreateTime", found->create_unix_ns);
-    put_number(&to, "ModifyTime", found->modify_unix_ns);
-    put_infos(&to, api, "Controllers", found->controller);
-    put_infos(&to, api, "Nodes", found->node);
-    put_array(&to, "Allocations");
-    core_each(api->parts->core, MACHINE_PLUGIN, put_alloc_of, &allocs);
-    put_end(&to);
-    put_text(&to, "CairnFailure", trouble.found == NULL ? "" : trouble.found->failure);
-    put_end(&to);
-    look_away(&shown);
-    api_reply_written(request, &to);
+    if (!capacity) {
+        api_reply_written(request, &to);
+        return;
+    }
+    free(to.bytes);
+    struct asking *asking = calloc(1, sizeof(*asking));
+    check(asking != NULL);
+    check(text_copy(asking->id, sizeof(asking->id), request->argument)); /* that of a plugin */
+    storage_plugin_capacity(request->api->parts->storage, asking->id, tell_capacity,
+                            api_defer(request, make_with_capacity, asking));
 }
 
 /* --- a search --- */

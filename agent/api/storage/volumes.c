@@ -198,51 +198,11 @@ static void put_whole(struct writer *to, struct api *api, const struct storage_v
     put_end(to);
 }
 
-void api_volume_get(struct api_request *request)
-{
-    const struct storage_volume *volume =
-        storage_find_volume(request->api->parts->storage, request->namespace, request->argument);
-
-    if (volume == NULL) {
-        api_refuse(request, 404, "volume not found");
-        return;
-    }
-    struct writer to = api_writer(request);
-    put_whole(&to, request->api, volume);
-    api_reply_written(request, &to);
-}
-
-/* --- changing --- */
-
 /* One request about one volume, while the control plane works on it. */
 struct asking {
     char namespace[SPEC_NAMESPACE_SIZE], id[SPEC_SOURCE_SIZE];
+    json_t *stats; /* of its plugin */
 };
-
-/* The volume as it is now, which whoever changed it is told, as Nomad does. */
-static json_t *make_volumes(struct api *api, void *ctx)
-{
-    const struct asking *asking = ctx;
-    const struct storage_volume *volume =
-        storage_find_volume(api->parts->storage, asking->namespace, asking->id);
-    const char *warning = volume == NULL ? "" : volume->last_fail;
-    json_t *list = json_array();
-
-    if (volume != NULL) {
-        struct writer to = {.pretty = false};
-        put_whole(&to, api, volume);
-        check(json_array_append_new(list, json_loadb(to.bytes, to.used, 0, NULL)) == 0);
-        free(to.bytes);
-    }
-    return json_pack("{s:o, s:s, s:I}", "Volumes", list, "Warnings", warning, "Index",
-                     (json_int_t)api_index(api));
-}
-
-static void answered(void *ctx, int code, const struct err *err, const json_t *answer)
-{
-    (void)answer; /* it is looked at when it is told */
-    api_deferred_answer(ctx, code, err);
-}
 
 static struct api_deferred *defer(struct api_request *request, const char *namespace,
                                   const char *id, json_t *(*make)(struct api *api, void *ctx))
@@ -253,6 +213,89 @@ static struct api_deferred *defer(struct api_request *request, const char *names
     (void)text_copy(asking->namespace, sizeof(asking->namespace), namespace);
     (void)text_copy(asking->id, sizeof(asking->id), id); /* longer ones are refused */
     return api_defer(request, make, asking);
+}
+
+static json_t *whole(struct api *api, const struct storage_volume *volume)
+{
+    struct writer to = {.pretty = false};
+
+    put_whole(&to, api, volume);
+    json_t *json = json_loadb(to.bytes, to.used, 0, NULL);
+    check(json != NULL);
+    free(to.bytes);
+    return json;
+}
+
+static const struct storage_volume *asked_volume(struct api *api, const struct asking *asking)
+{
+    return storage_find_volume(api->parts->storage, asking->namespace, asking->id);
+}
+
+static json_t *make_with_stats(struct api *api, void *ctx)
+{
+    struct asking *asking = ctx;
+    json_t *json = whole(api, asked_volume(api, asking)); /* it is there, as tell_stats has seen */
+
+    check(json_object_set_new(json, "CairnStats", asking->stats) == 0);
+    return json;
+}
+
+/* What its plugin has to say, or why it says nothing: the volume is shown all the same. */
+static void tell_stats(void *ctx, int code, const struct err *err, const json_t *answer)
+{
+    struct api_deferred *deferred = ctx;
+    struct asking *asking = deferred->ctx;
+    bool is_gone = asked_volume(deferred->api, asking) == NULL;
+    const struct err gone = {.code = ERR_GONE, .text = "volume not found"};
+
+    if (deferred->exchange != NULL && !is_gone) /* else nobody takes it */
+        asking->stats = api_passed(code, err, answer);
+    api_deferred_answer(deferred, is_gone ? ERR_GONE : 0, is_gone ? &gone : NULL);
+}
+
+void api_volume_get(struct api_request *request)
+{
+    struct storage *storage = request->api->parts->storage;
+    const struct storage_volume *volume =
+        storage_find_volume(storage, request->namespace, request->argument);
+    bool stats = false;
+
+    if (volume == NULL) {
+        api_refuse(request, 404, "volume not found");
+        return;
+    }
+    if (!api_query_bool(request, "stats", &stats))
+        return;
+    if (stats) {
+        storage_volume_stats(
+            storage, request->namespace, request->argument, tell_stats,
+            defer(request, request->namespace, request->argument, make_with_stats));
+        return;
+    }
+    struct writer to = api_writer(request);
+    put_whole(&to, request->api, volume);
+    api_reply_written(request, &to);
+}
+
+/* --- changing --- */
+
+/* The volume as it is now, which whoever changed it is told, as Nomad does. */
+static json_t *make_volumes(struct api *api, void *ctx)
+{
+    const struct storage_volume *volume = asked_volume(api, ctx);
+    const char *warning = volume == NULL ? "" : volume->last_fail;
+    json_t *list = json_array();
+
+    if (volume != NULL)
+        check(json_array_append_new(list, whole(api, volume)) == 0);
+    return json_pack("{s:o, s:s, s:I}", "Volumes", list, "Warnings", warning, "Index",
+                     (json_int_t)api_index(api));
+}
+
+static void answered(void *ctx, int code, const struct err *err, const json_t *answer)
+{
+    (void)answer; /* it is looked at when it is told */
+    api_deferred_answer(ctx, code, err);
 }
 
 typedef void volume_ask(struct storage *storage, const char *namespace, const json_t *request,

@@ -79,7 +79,7 @@ static void print_volume(const struct cli *cli, const json_t *volume)
 
 int volume_show_host(struct cli *cli, const json_t *entry)
 {
-    return volume_show(cli, "host", entry, print_volume);
+    return volume_show(cli, "/v1/volume/host/%s", entry, print_volume);
 }
 
 int volume_list_host(struct cli *cli)

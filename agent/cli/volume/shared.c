@@ -90,15 +90,14 @@ void volume_print_use(const struct cli *cli, const json_t *volume)
     cli_print_allocs(cli, json_object_get(volume, "Allocations"));
 }
 
-int volume_show(struct cli *cli, const char *type, const json_t *entry,
+int volume_show(struct cli *cli, const char *format, const json_t *entry,
                 void (*print)(const struct cli *cli, const json_t *volume))
 {
     char path[CLI_URL_SIZE];
     json_t *volume;
 
     cli->namespace = cli_value(entry, "Namespace");
-    int status = cli_get(cli, cli_path(cli, path, "/v1/volume/%s/%s", type, cli_value(entry, "ID")),
-                         &volume, NULL);
+    int status = cli_get(cli, cli_path(cli, path, format, cli_value(entry, "ID")), &volume, NULL);
     if (status != 0)
         return status;
     if (cli->json)

@@ -18,7 +18,7 @@
 
 static const struct cli_flag status_flags[] = {
     {"type", FLAG_TEXT, "TYPE", "only those of type csi, or host"},
-    {"short", FLAG_SWITCH, NULL, "without capabilities and allocs"},
+    {"short", FLAG_SWITCH, NULL, "without capabilities and allocs, and without asking its plugin"},
     {"verbose", FLAG_SWITCH, NULL, "whole ids; with the list, what plugins themselves know"},
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
@@ -69,6 +69,37 @@ static void print_failures(const struct cli *cli, const json_t *volume)
     cli_table_print(&table, stdout);
 }
 
+static void print_usage(struct cli_table *table, const json_t *usage, bool bytes)
+{
+    static const char *const names[] = {"Used", "Total", "Available"};
+    const char *texts[COUNT_OF(names)];
+
+    if (usage == NULL)
+        return;
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        texts[i] = bytes ? cli_bytes((uint64_t)json_integer_value(json_object_get(usage, names[i])))
+                         : cli_value(usage, names[i]);
+    cli_row(table, bytes ? "Used" : "Inodes Used",
+            cli_format("%s of %s, %s available", texts[0], texts[1], texts[2]));
+}
+
+/* How full it is and how it is, as its plugin says: nothing if nobody has mounted it. */
+static void print_stats(struct cli_table *table, const json_t *volume)
+{
+    const json_t *stats = json_object_get(volume, "CairnStats");
+    const json_t *abnormal = json_object_get(stats, "IsAbnormal");
+    const char *status = cli_value(stats, "Status");
+
+    print_usage(table, json_object_get(stats, "Bytes"), true);
+    print_usage(table, json_object_get(stats, "Inodes"), false);
+    if (abnormal != NULL)
+        cli_row(table, "Condition",
+                cli_format("%s%s%s%s", json_is_true(abnormal) ? "Abnormal" : "OK",
+                           status[0] == '\0' ? "" : " (", status, status[0] == '\0' ? "" : ")"));
+    if (cli_value(stats, "Error")[0] != '\0')
+        cli_row(table, "Used", cli_format("not known: %s", cli_value(stats, "Error")));
+}
+
 static void print_volume(const struct cli *cli, const json_t *volume)
 {
     static const struct {
@@ -97,6 +128,7 @@ static void print_volume(const struct cli *cli, const json_t *volume)
         cli_row(&table, rows[i].title,
                 rows[i].name == NULL ? cli_bytes(bytes) : cli_value(volume, rows[i].name));
     print_mount_options(&table, volume);
+    print_stats(&table, volume);
     if (!text_equal(cli_value(volume, "CairnState"), "ready"))
         cli_row(&table, "State", cli_value(volume, "CairnState"));
     if (cli_value(volume, "CairnFailure")[0] != '\0')
@@ -116,7 +148,9 @@ static int show_one(struct cli *cli)
 
     if (status != 0)
         return status;
-    status = volume_show(cli, "csi", entry, print_volume);
+    status = volume_show(
+        cli, cli_switch(cli, "short") ? "/v1/volume/csi/%s" : "/v1/volume/csi/%s?stats=true", entry,
+        print_volume);
     json_decref(entry);
     return status;
 }
@@ -250,12 +284,14 @@ const struct cli_verb cli_volume_status = {
     .arguments = "[ID]",
     .max = 1,
     .summary = "List volumes, or show one and who has it",
-    .help = "  Those of the node's configuration are shown by `cairn node status -self\n"
-            "  -verbose`. With -json and without -type the list is that of type csi.\n"
-            "\n"
-            "    $ cairn volume status\n"
-            "    $ cairn volume status -type host\n"
-            "    $ cairn volume status database",
+    .help =
+        "  Those of the node's configuration are shown by `cairn node status -self\n"
+        "  -verbose`. With -json and without -type the list is that of type csi.  The plugin of\n"
+        "  one that is mounted is asked how full it is, unless with -short.\n"
+        "\n"
+        "    $ cairn volume status\n"
+        "    $ cairn volume status -type host\n"
+        "    $ cairn volume status database",
     .flags = status_flags,
     .run = run_status,
 };

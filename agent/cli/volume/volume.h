@@ -18,8 +18,9 @@ extern const char volume_example_hcl[], volume_example_json[], volume_example_ho
 
 /* --- of both types (shared.c) --- */
 
-/* GET of ENTRY, a volume of TYPE as a list has it, in its namespace; printed, or as JSON. */
-int volume_show(struct cli *cli, const char *type, const json_t *entry,
+/* GET of the path FORMAT with the id of ENTRY, a volume as a list has it, in its namespace;
+ * printed, or as JSON. */
+int volume_show(struct cli *cli, const char *format, const json_t *entry,
                 void (*print)(const struct cli *cli, const json_t *volume));
 
 /* As what jobs may ask for it, and the allocs that have it. */

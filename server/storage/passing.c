@@ -1,17 +1,26 @@
 /*
- * What only passes through to plugins: snapshots, and lists of what a plugin knows.
+ * What only passes through to plugins: snapshots, lists of what a plugin knows, how full volumes
+ * are, and how much a plugin has left for more.
  *
  * Nothing of that is kept here, as in Nomad: a snapshot is made by its name, so that who was not
- * told can ask for it again.  Follows nomad v2.0.5 nomad/csi_endpoint.go.
+ * told can ask for it again.  Follows nomad v2.0.5 nomad/csi_endpoint.go, but for the last two,
+ * which Nomad asks of no plugin.
  */
 #include "server/storage/part.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* One question to a controller, in its turn at a volume if it is about one. */
+#include <utlist.h>
+
+/* A plugin that hangs keeps so many of its calls for those who want to know how full volumes are,
+ * and all others for those who have to mount some. */
+enum { STATS_MAX = 16 };
+
+/* One question to a plugin; a snapshot has its turn at the volume. */
 struct passing {
     struct lane_task task;
+    struct passing *prev, *next;                               /* all that are under way */
     char namespace[SPEC_NAMESPACE_SIZE], id[REGISTRY_ID_SIZE]; /* of the volume */
     char plugin[PLUGIN_NAME_SIZE];
     enum csi_call call;
@@ -22,9 +31,17 @@ struct passing {
 
 static void passing_free(struct passing *passing)
 {
+    DL_DELETE(passing->task.storage->passing, passing);
     json_decref(passing->request);
     storage_wipe(passing->secrets);
     free(passing);
+}
+
+/* Behind the lanes: those that are in one went with it. */
+void passing_forget(struct storage *storage)
+{
+    while (storage->passing != NULL)
+        passing_free(storage->passing);
 }
 
 static void drop_passing(struct lane_task *task)
@@ -57,6 +74,8 @@ static bool has_controller(struct passing *passing)
         const char *lack;
     } needs[] = {
         {CSI_LIST_VOLUMES, CSI_CONTROLLER_LISTS, "unimplemented for this plugin"},
+        {CSI_GET_CAPACITY, CSI_CONTROLLER_HAS_CAPACITY,
+         "plugin does not tell how much it has left"},
         {CSI_CREATE_SNAPSHOT, CSI_CONTROLLER_SNAPSHOTS, "plugin does not support snapshot"},
         {CSI_DELETE_SNAPSHOT, CSI_CONTROLLER_SNAPSHOTS, "plugin does not support snapshot"},
         {CSI_LIST_SNAPSHOTS, CSI_CONTROLLER_LISTS_SNAPSHOTS,
@@ -86,7 +105,7 @@ static void pass(struct passing *passing)
 {
     struct storage *storage = passing->task.storage;
 
-    if (!has_controller(passing))
+    if (passing->call != CSI_NODE_STATS && !has_controller(passing))
         return;
     if (json_object_size(passing->secrets) > 0)
         check(json_object_set(passing->request, "Secrets", passing->secrets) == 0);
@@ -95,13 +114,16 @@ static void pass(struct passing *passing)
 }
 
 static struct passing *passing_new(struct storage *storage, enum csi_call call, const char *plugin,
-                                   const json_t *secrets)
+                                   const json_t *secrets, storage_volume_answer *answer, void *ctx)
 {
     struct passing *passing = calloc(1, sizeof(*passing));
 
     check(passing != NULL);
+    DL_APPEND(storage->passing, passing);
     passing->task.storage = storage;
     passing->call = call;
+    passing->answer = answer;
+    passing->ctx = ctx;
     passing->request = json_object();
     passing->secrets = secrets == NULL ? json_object() : json_deep_copy(secrets);
     (void)text_copy(passing->plugin, sizeof(passing->plugin),
@@ -142,12 +164,10 @@ void storage_create_snapshot(struct storage *storage, const char *namespace, con
     const char *const kept[] = {"Name", "Parameters"};
     struct passing *passing =
         passing_new(storage, CSI_CREATE_SNAPSHOT, registry_text(snapshot, "PluginID"),
-                    json_object_get(snapshot, "Secrets"));
+                    json_object_get(snapshot, "Secrets"), answer, ctx);
 
     passing->task.begin = begin_snapshot;
     passing->task.drop = drop_passing;
-    passing->answer = answer;
-    passing->ctx = ctx;
     (void)text_copy(passing->namespace, sizeof(passing->namespace), namespace);
     (void)text_copy(passing->id, sizeof(passing->id), id); /* no volume has a longer one */
     for (size_t i = 0; i < COUNT_OF(kept); i++) {
@@ -161,10 +181,9 @@ void storage_create_snapshot(struct storage *storage, const char *namespace, con
 void storage_delete_snapshot(struct storage *storage, const char *plugin, const char *id,
                              const json_t *secrets, storage_volume_answer *answer, void *ctx)
 {
-    struct passing *passing = passing_new(storage, CSI_DELETE_SNAPSHOT, plugin, secrets);
+    struct passing *passing =
+        passing_new(storage, CSI_DELETE_SNAPSHOT, plugin, secrets, answer, ctx);
 
-    passing->answer = answer;
-    passing->ctx = ctx;
     check(json_object_set_new(passing->request, "ID", json_string(id)) == 0);
     pass(passing);
 }
@@ -176,12 +195,66 @@ void storage_list_external(struct storage *storage, const struct storage_page *p
 {
     struct passing *passing =
         passing_new(storage, page->snapshots ? CSI_LIST_SNAPSHOTS : CSI_LIST_VOLUMES, page->plugin,
-                    page->secrets);
+                    page->secrets, answer, ctx);
 
-    passing->answer = answer;
-    passing->ctx = ctx;
     check(json_object_set_new(passing->request, "MaxEntries", json_integer(page->entries_max)) ==
           0);
     check(json_object_set_new(passing->request, "StartingToken", json_string(page->token)) == 0);
     pass(passing);
+}
+
+/* --- how full, how much is left --- */
+
+static bool find_ready(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct machine_id *found = ctx;
+
+    if (record->state == V_READY)
+        *found = *id;
+    return record->state != V_READY;
+}
+
+static bool is_asked_enough(const struct storage *storage)
+{
+    const struct passing *passing;
+    unsigned count = 0;
+
+    DL_FOREACH(storage->passing, passing)
+    count += passing->call == CSI_NODE_STATS;
+    return count >= STATS_MAX;
+}
+
+/* Of one who has it: all of them have the same. */
+void storage_volume_stats(struct storage *storage, const char *namespace, const char *id,
+                          storage_volume_answer *answer, void *ctx)
+{
+    const struct registered *volume = registry_find(storage, namespace, id);
+    struct machine_id user = {.text = ""};
+    struct err err = {0};
+
+    if (volume != NULL)
+        storage_each_claim(storage, &volume->public, find_ready, &user);
+    if (volume == NULL)
+        (void)err_set(&err, ERR_GONE, "no such volume \"%s\"", id);
+    else if (user.text[0] != '\0' && is_asked_enough(storage))
+        (void)err_set(&err, ERR_AGAIN, "plugins are asked this %d times already", STATS_MAX);
+    if (err.code != 0 || user.text[0] == '\0') {
+        answer(ctx, err.code, err.code == 0 ? NULL : &err, NULL);
+        return;
+    }
+    struct passing *passing = passing_new(
+        storage, CSI_NODE_STATS, registry_text(volume->json, "PluginID"), NULL, answer, ctx);
+    json_decref(passing->request);
+    passing->request =
+        json_pack("{s:s, s:s, s:s, s:{s:s}}", "VolumeID", volume->id, "VolumeNamespace",
+                  volume->namespace, "ExternalID", registry_remote_id(volume->json), "Claim",
+                  "AllocationID", machine_id_owner(&user).text);
+    check(passing->request != NULL);
+    pass(passing);
+}
+
+void storage_plugin_capacity(struct storage *storage, const char *plugin,
+                             storage_volume_answer *answer, void *ctx)
+{
+    pass(passing_new(storage, CSI_GET_CAPACITY, plugin, NULL, answer, ctx));
 }
