@@ -39,8 +39,11 @@ void sim_check_cut_off(struct sim *sim)
         return; /* there is another turn at once */
     for (int a = 0; a < sim->allocs_count; a++) {
         const struct sim_alloc_state *state = &sim->allocs[a];
+
+        if (!is_known(state))
+            continue;
         const struct alloc *alloc = core_alloc(sim->core, state->id.text);
-        if (alloc == NULL || alloc->assign.stop_after_ms == 0 || !is_known(state) ||
+        if (alloc == NULL || alloc->assign.stop_after_ms == 0 ||
             alloc_state_ends(alloc->machine.state))
             continue;
         if (node_ms >= state->contact_ms + alloc->assign.stop_after_ms)
