@@ -118,8 +118,9 @@ const struct alloc_next *specs_next(struct specs *specs, struct core *core, cons
     struct linked *linked;
     struct link *link;
 
-    if (record == NULL ||
-        !text_format(job, sizeof(job), "%s/%s", record->assign.namespace, record->assign.job_id))
+    if (record == NULL || !text_copy(job, sizeof(job), record->assign.namespace) ||
+        !text_append(job, sizeof(job), "/") ||
+        !text_append(job, sizeof(job), record->assign.job_id))
         return NULL;
     HASH_FIND_STR(specs->linked, job, linked);
     if (linked == NULL) {

@@ -10,7 +10,6 @@
 #include "hooks/hooks.h"
 #include "spec/names.h"
 
-#include <inttypes.h>
 #include <sys/stat.h>
 
 /* --- task events --- */
@@ -71,15 +70,7 @@ static void put_old_fields(struct writer *to, const struct task_event *event, co
     put_number(to, "DiskSize", 0);
 }
 
-/* In Details all is text. */
-static void put_figure(struct writer *to, const char *name, int64_t number)
-{
-    char text[24];
-
-    (void)text_format(text, sizeof(text), "%" PRId64, number); /* it fits */
-    put_text(to, name, text);
-}
-
+/* In it all is text. */
 static void put_details(struct writer *to, const struct task_event *event, const char *detail)
 {
     char timeout[40];
@@ -88,14 +79,14 @@ static void put_details(struct writer *to, const struct task_event *event, const
     if (event->fails)
         put_text(to, "fails_task", "true");
     if (event->type == TASK_EVENT_TERMINATED) {
-        put_figure(to, "exit_code", event->number);
-        put_figure(to, "signal", event->signal);
+        put_number_text(to, "exit_code", event->number);
+        put_number_text(to, "signal", event->signal);
         put_text(to, "oom_killed", event->oom_killed ? "true" : "false");
     }
     if (event->text[0] != '\0' || event->type == TASK_EVENT_RESTARTING)
         put_text(to, detail, event->text); /* "": a user asked, and it is there all the same */
     if (event->type == TASK_EVENT_RESTARTING)
-        put_figure(to, "start_delay", event->number);
+        put_number_text(to, "start_delay", event->number);
     if (kill_timeout_of(event) > 0) {
         text_from_duration_ns(timeout, sizeof(timeout), kill_timeout_of(event));
         put_text(to, "kill_timeout", timeout);

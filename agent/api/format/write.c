@@ -8,28 +8,40 @@
 
 /* --- bytes --- */
 
-/* Room for LENGTH more bytes; what is written there is counted by the caller. */
-static char *room(struct writer *to, size_t length)
+enum { INDENT = 4, ESCAPE_BYTES_MAX = 6 };
+
+/* Room for LENGTH more bytes; what is written there is counted by the caller (wrote). */
+static inline char *room(struct writer *to, size_t length)
 {
     to->bytes = list_room(to->bytes, &to->size, to->used + length, 1);
     return to->bytes + to->used;
 }
 
-static void bytes(struct writer *to, const char *from, size_t length)
+/* All up to END is text now. */
+static void wrote(struct writer *to, const char *end)
 {
-    memcpy(room(to, length), from, length);
-    to->used += length;
+    to->used = (size_t)(end - to->bytes);
 }
 
-static void new_line(struct writer *to)
+static char *put_bytes(char *at, const char *from, size_t length)
 {
-    enum { INDENT = 4 };
-    size_t length = 1 + (size_t)INDENT * to->depth;
-    char *at = room(to, length);
+    memcpy(at, from, length);
+    return at + length;
+}
+
+/* What put_new_line writes. */
+static size_t new_line_length(const struct writer *to)
+{
+    return 1 + (size_t)INDENT * to->depth;
+}
+
+static char *put_new_line(const struct writer *to, char *at)
+{
+    size_t length = new_line_length(to);
 
     at[0] = '\n';
     memset(at + 1, ' ', length - 1);
-    to->used += length;
+    return at + length;
 }
 
 /* --- strings --- */
@@ -71,88 +83,130 @@ static char *put_escape(char *at, unsigned char byte, char escape)
     return at;
 }
 
-/* How many bytes at TEXT stand for themselves whatever follows: no escape, nothing but ASCII. Eight
- * at a time: a byte below 0x20 borrows from its highest bit, which it does not have itself, and so
+/* True if each of the eight bytes of WORD stands for itself whatever follows: no escape, nothing
+ * but ASCII.  One below 0x20 borrows from its highest bit, which it does not have itself, and so
  * does one that is 0 once it is compared. */
-static size_t plain_length(const char *text, size_t length)
+static inline bool are_plain(uint64_t word)
 {
     static const uint64_t ones = UINT64_C(0x0101010101010101);
     static const uint64_t highest = UINT64_C(0x8080808080808080);
-    size_t at = 0;
+    uint64_t quote = word ^ (ones * '"'), slash = word ^ (ones * '\\');
+    uint64_t borrows = (word - ones * 0x20) | (quote - ones) | (slash - ones);
 
-    for (; at + sizeof(uint64_t) <= length; at += sizeof(uint64_t)) {
-        uint64_t word;
+    return ((borrows | word) & highest) == 0;
+}
 
-        memcpy(&word, text + at, sizeof(word));
-        uint64_t quote = word ^ (ones * '"'), slash = word ^ (ones * '\\');
-        uint64_t borrows = (word - ones * 0x20) | (quote - ones) | (slash - ones);
-        if (((borrows | word) & highest) != 0)
+static inline bool is_plain(char byte)
+{
+    return (unsigned char)byte >= 0x20 && (unsigned char)byte < 0x80 && byte != '"' && byte != '\\';
+}
+
+/* Copies up to the first byte of TEXT that is not plain, and returns how many these are.  Eight at
+ * a time, the last of them once more; what is written behind the end is written over, or is in the
+ * room that escapes would have had. */
+static inline size_t put_plain(char *at, const char *text, size_t length)
+{
+    size_t count = 0;
+    uint64_t word;
+
+    for (; count + sizeof(word) <= length; count += sizeof(word)) {
+        memcpy(&word, text + count, sizeof(word));
+        memcpy(at + count, &word, sizeof(word));
+        if (!are_plain(word))
             break;
     }
-    while (at < length && (unsigned char)text[at] < 0x80 && escape_of((unsigned char)text[at]) == 0)
-        at++;
+    if (count + sizeof(word) > length && length >= sizeof(word)) {
+        memcpy(&word, text + length - sizeof(word), sizeof(word));
+        memcpy(at + length - sizeof(word), &word, sizeof(word));
+        if (are_plain(word))
+            return length;
+    }
+    for (; count < length && is_plain(text[count]); count++)
+        at[count] = text[count];
+    return count;
+}
+
+/* The first byte of TEXT and what belongs to it, none of which is plain; RET_LENGTH is how many
+ * they were. */
+static char *put_odd(char *at, const char *text, size_t length, bool sound, size_t *ret_length)
+{
+    char escape = escape_of((unsigned char)text[0]);
+    size_t count = 0;
+
+    if (escape != '\0') {
+        *ret_length = 1;
+        return put_escape(at, (unsigned char)text[0], escape);
+    }
+    for (; count < length && (unsigned char)text[count] >= 0x80; count++)
+        at[count] = sound ? text[count] : '?';
+    *ret_length = count;
+    return at + count;
+}
+
+/* The rest of TEXT, whose first byte is not plain. */
+static char *put_rest(char *at, const char *text, size_t length)
+{
+    bool sound = text_is_utf8(text, length);
+
+    for (size_t count = 0; count < length;) {
+        size_t odd, plain;
+
+        at = put_odd(at, text + count, length - count, sound, &odd);
+        plain = put_plain(at, text + count + odd, length - count - odd);
+        at += plain;
+        count += odd + plain;
+    }
     return at;
 }
 
 /* TEXT in quotes; there is room for as many escapes as it can have. */
-static char *put_quoted(char *at, const char *text, size_t length)
+static inline char *put_quoted(char *at, const char *text, size_t length)
 {
-    size_t plain = plain_length(text, length);
-    bool sound = plain == length || text_is_utf8(text + plain, length - plain);
-
     *at++ = '"';
-    memcpy(at, text, plain);
-    at += plain;
-    for (size_t i = plain; i < length; i++) {
-        unsigned char byte = (unsigned char)text[i];
-        char escape = escape_of(byte);
-
-        if (escape != '\0')
-            at = put_escape(at, byte, escape);
-        else
-            *at++ = byte >= 0x80 && !sound ? '?' : (char)byte;
-    }
+    size_t count = put_plain(at, text, length);
+    at += count;
+    if (count < length)
+        at = put_rest(at, text + count, length - count);
     *at++ = '"';
     return at;
 }
 
-enum { ESCAPE_BYTES_MAX = 6 };
-
-static void put_string(struct writer *to, const char *text)
+/* The most that TEXT of so many bytes comes to, in quotes. */
+static size_t quoted_length_max(size_t length)
 {
-    size_t length = strlen(text);
-    char *begin = room(to, ESCAPE_BYTES_MAX * length + 2);
-
-    to->used += (size_t)(put_quoted(begin, text, length) - begin);
+    return ESCAPE_BYTES_MAX * length + 2;
 }
 
 /* --- values in their place --- */
 
-/* Everything in front of a value. */
-static void begin_value(struct writer *to, const char *name)
+/* Everything in front of a value, and room for MORE bytes where that begins. */
+static inline char *begin_value(struct writer *to, const char *name, size_t more)
 {
+    size_t length = name == NULL ? 0 : strlen(name);
+
     check((name != NULL) == (to->depth > 0 && (to->arrays >> (to->depth - 1) & 1) == 0));
+    char *at = room(to, 1 + new_line_length(to) + quoted_length_max(length) + 2 + more);
     if (to->filled)
-        bytes(to, ",", 1);
+        *at++ = ',';
     if (to->pretty && to->depth > 0)
-        new_line(to);
+        at = put_new_line(to, at);
     to->filled = true;
     if (name == NULL)
-        return;
-    size_t length = strlen(name);
-    char *begin = room(to, ESCAPE_BYTES_MAX * length + 4);
-    char *at = put_quoted(begin, name, length);
+        return at;
+    at = put_quoted(at, name, length);
     *at++ = ':';
     if (to->pretty)
         *at++ = ' ';
-    to->used += (size_t)(at - begin);
+    return at;
 }
 
 static void begin_inner(struct writer *to, const char *name, bool array)
 {
-    begin_value(to, name);
+    char *at = begin_value(to, name, 1);
+
     check(to->depth < WRITE_DEPTH_MAX);
-    bytes(to, array ? "[" : "{", 1);
+    *at++ = array ? '[' : '{';
+    wrote(to, at);
     to->arrays = (to->arrays & ~(1ull << to->depth)) | (uint64_t)array << to->depth;
     to->depth++;
     to->filled = false;
@@ -172,44 +226,70 @@ void put_end(struct writer *to)
 {
     check(to->depth > 0);
     to->depth--;
+    char *at = room(to, new_line_length(to) + 1);
     if (to->pretty && to->filled)
-        new_line(to);
-    bytes(to, (to->arrays >> to->depth & 1) != 0 ? "]" : "}", 1);
+        at = put_new_line(to, at);
+    *at++ = (to->arrays >> to->depth & 1) != 0 ? ']' : '}';
+    wrote(to, at);
     to->filled = true;
 }
 
 void put_text(struct writer *to, const char *name, const char *text)
 {
-    begin_value(to, name);
-    put_string(to, text == NULL ? "" : text);
+    size_t length = text == NULL ? 0 : strlen(text);
+    char *at = begin_value(to, name, quoted_length_max(length));
+
+    wrote(to, put_quoted(at, text == NULL ? "" : text, length));
+}
+
+enum { DIGITS_MAX = 24 };
+
+static char *put_digits(char *at, int64_t number)
+{
+    char digits[DIGITS_MAX];
+    size_t first = sizeof(digits);
+    uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+
+    do {
+        digits[--first] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (number < 0)
+        digits[--first] = '-';
+    return put_bytes(at, digits + first, sizeof(digits) - first);
 }
 
 void put_number(struct writer *to, const char *name, int64_t number)
 {
-    char digits[24];
-    size_t at = sizeof(digits);
-    uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+    char *at = begin_value(to, name, DIGITS_MAX);
 
-    begin_value(to, name);
-    do {
-        digits[--at] = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest > 0);
-    if (number < 0)
-        digits[--at] = '-';
-    bytes(to, digits + at, sizeof(digits) - at);
+    if (number < 0 || number > 9)
+        at = put_digits(at, number);
+    else
+        *at++ = (char)('0' + number); /* as most of them */
+    wrote(to, at);
+}
+
+void put_number_text(struct writer *to, const char *name, int64_t number)
+{
+    char *at = begin_value(to, name, DIGITS_MAX + 2);
+
+    *at++ = '"';
+    at = put_digits(at, number);
+    *at++ = '"';
+    wrote(to, at);
 }
 
 void put_bool(struct writer *to, const char *name, bool value)
 {
-    begin_value(to, name);
-    bytes(to, value ? "true" : "false", value ? 4 : 5);
+    char *at = begin_value(to, name, strlen("false"));
+
+    wrote(to, value ? put_bytes(at, "true", 4) : put_bytes(at, "false", 5));
 }
 
 void put_null(struct writer *to, const char *name)
 {
-    begin_value(to, name);
-    bytes(to, "null", 4);
+    wrote(to, put_bytes(begin_value(to, name, 4), "null", 4));
 }
 
 void put_time(struct writer *to, const char *name, int64_t unix_ns)
@@ -226,15 +306,20 @@ static int append(const char *from, size_t length, void *ctx)
 {
     struct writer *to = ctx;
 
+    char *at = room(to, length);
+
+    if (!to->pretty)
+        at = put_bytes(at, from, length);
     for (size_t i = 0; to->pretty && i < length; i++) {
         /* Of the indentation: those of strings are escaped. */
-        if (from[i] == '\n')
-            new_line(to);
-        else
-            bytes(to, from + i, 1);
+        if (from[i] == '\n') {
+            wrote(to, at);
+            at = put_new_line(to, room(to, new_line_length(to) + length));
+        } else {
+            *at++ = from[i];
+        }
     }
-    if (!to->pretty)
-        bytes(to, from, length);
+    wrote(to, at);
     return 0;
 }
 
@@ -243,7 +328,7 @@ static void dump(struct writer *to, const char *name, const json_t *value)
 {
     size_t flags = JSON_ENCODE_ANY | (to->pretty ? JSON_INDENT(4) : JSON_COMPACT);
 
-    begin_value(to, name);
+    wrote(to, begin_value(to, name, 0));
     check(json_dump_callback(value, append, to, flags) == 0); /* trees hold valid UTF-8 */
 }
 

@@ -36,6 +36,7 @@ void put_end(struct writer *to);
 /* TEXT as api_text makes it: NULL is "", bytes that are no UTF-8 become question marks. */
 void put_text(struct writer *to, const char *name, const char *text);
 void put_number(struct writer *to, const char *name, int64_t number);
+void put_number_text(struct writer *to, const char *name, int64_t number); /* in quotes */
 void put_bool(struct writer *to, const char *name, bool value);
 void put_null(struct writer *to, const char *name);
 

@@ -92,6 +92,59 @@ static void test_written_strings_are_escaped(void **state)
     assert_written(&to, "\"\"");
 }
 
+/* Bytes are looked at by eights: wherever one stands, it comes to what jansson makes of it. */
+static void test_written_bytes_are_jansson_s_wherever_they_stand(void **state)
+{
+    enum { LENGTH_MAX = 27 };
+    (void)state;
+
+    for (size_t length = 1; length <= LENGTH_MAX; length++) {
+        for (size_t at = 0; at < length; at++) {
+            for (int byte = 1; byte < 256; byte++) {
+                char text[LENGTH_MAX + 1] = {0}, known[LENGTH_MAX + 1] = {0};
+                struct writer to = {0};
+
+                memset(text, 'x', length);
+                text[at] = (char)byte;
+                memcpy(known, text, length);
+                if (byte >= 0x80)
+                    known[at] = '?';
+                json_t *string = json_string(known);
+                char *expected = json_dumps(string, JSON_ENCODE_ANY);
+                put_text(&to, NULL, text);
+                assert_written(&to, expected);
+                free(expected);
+                json_decref(string);
+            }
+        }
+    }
+}
+
+static void test_written_runs_of_all_kinds_are_jansson_s(void **state)
+{
+    static const char *const kinds[] = {"plain text here",
+                                        "\n",
+                                        "gr\xc3\xbc\xc3\x9f",
+                                        "\"",
+                                        "\x01",
+                                        "\xf0\x9f\x98\x80\xf0\x9f\x98\x80"};
+    (void)state;
+
+    for (size_t seed = 0; seed < 6 * 6 * 6 * 6 * 6; seed++) {
+        char text[128] = "";
+        struct writer to = {0};
+
+        for (size_t i = 0, rest = seed; i < 5; i++, rest /= COUNT_OF(kinds))
+            assert_true(text_append(text, sizeof(text), kinds[rest % COUNT_OF(kinds)]));
+        json_t *string = json_string(text);
+        char *expected = json_dumps(string, JSON_ENCODE_ANY);
+        put_text(&to, NULL, text);
+        assert_written(&to, expected);
+        free(expected);
+        json_decref(string);
+    }
+}
+
 static void test_written_numbers_reach_both_ends(void **state)
 {
     static const struct {
@@ -128,6 +181,8 @@ int main(void)
         cmocka_unit_test(test_written_text_is_that_of_a_tree),
         cmocka_unit_test(test_written_tree_is_jansson_s_text),
         cmocka_unit_test(test_written_strings_are_escaped),
+        cmocka_unit_test(test_written_bytes_are_jansson_s_wherever_they_stand),
+        cmocka_unit_test(test_written_runs_of_all_kinds_are_jansson_s),
         cmocka_unit_test(test_written_numbers_reach_both_ends),
         cmocka_unit_test(test_written_times_are_go_times),
     };
