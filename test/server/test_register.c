@@ -331,6 +331,92 @@ static void test_failed_commit_of_two_changes_goes_back_behind_both(void **state
     assert_int_equal(again.placed + again.stopped, 0);
 }
 
+/* --- what it costs --- */
+
+/* Values of JSON that were made: most of the work that a large job is. */
+static size_t values_made;
+
+static void *count_value(size_t size)
+{
+    values_made++;
+    return malloc(size);
+}
+
+static json_t *job_of_groups(const char *command, int groups)
+{
+    json_t *list = json_array();
+    char name[16];
+
+    for (int i = 0; i < groups; i++) {
+        assert_true(text_format(name, sizeof(name), "g%d", i));
+        json_t *group =
+            json_pack("{s:s, s:i, s:[{s:s, s:s, s:{s:s}}]}", "Name", name, "Count", 1, "Tasks",
+                      "Name", "t", "Driver", "raw_exec", "Config", "command", command);
+        assert_int_equal(json_array_append_new(list, group), 0);
+    }
+    return json_pack("{s:s, s:s, s:[s], s:o}", "ID", "j", "Type", "batch", "Datacenters", "*",
+                     "TaskGroups", list);
+}
+
+/* How many values come of reading one of so many GROUPS. */
+static size_t cost_of_reading(struct small_life *small, int groups)
+{
+    json_t *job = job_of_groups("/bin/a", groups);
+    struct alone_wanted wanted;
+    struct err err = {0};
+
+    values_made = 0;
+    json_set_alloc_funcs(count_value, free);
+    int code = alone_read_job(alone_plans(small->alone), job, &wanted, NULL, &err);
+    json_set_alloc_funcs(malloc, free);
+    if (code != 0)
+        fail_msg("%s", err.text);
+    alone_wanted_free(&wanted);
+    json_decref(job);
+    return values_made;
+}
+
+/* The same of registering it, the first time or as a newer version. */
+static size_t cost_of_registering(struct small_life *small, const char *command, int groups)
+{
+    json_t *job = job_of_groups(command, groups);
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+
+    values_made = 0;
+    json_set_alloc_funcs(count_value, free);
+    int code = alone_register(small->alone, job, &evaluation, NULL, &err);
+    json_set_alloc_funcs(malloc, free);
+    if (code != 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(evaluation.placed, groups);
+    small_settle(small);
+    json_decref(job);
+    return values_made;
+}
+
+/* More than twice for what all have in common, and some for lists that grow. */
+static void assert_twice(const char *what, size_t few, size_t many)
+{
+    if (few == 0 || 10 * many > 25 * few)
+        fail_msg("%s: %zu values for half of the groups, %zu for all", what, few, many);
+}
+
+static void test_large_job_costs_as_much_as_its_groups(void **state)
+{
+    enum { FEW = 40, MANY = 2 * FEW };
+    struct small_life *small = *state;
+
+    assert_twice("reading", cost_of_reading(small, FEW), cost_of_reading(small, MANY));
+    size_t first = cost_of_registering(small, "/bin/a", FEW);
+    size_t next = cost_of_registering(small, "/bin/b", FEW);
+    (void)small_close(state);
+    assert_int_equal(small_open(state), 0);
+    small = *state;
+    assert_twice("registering", first, cost_of_registering(small, "/bin/a", MANY));
+    assert_twice("the next version", next, cost_of_registering(small, "/bin/b", MANY));
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -349,6 +435,7 @@ int main(void)
         SMALL_TEST(test_two_registrations_in_one_turn_place_nothing_twice),
         SMALL_TEST(test_new_version_in_the_same_turn_replaces_what_was_placed),
         SMALL_TEST(test_failed_commit_of_two_changes_goes_back_behind_both),
+        SMALL_TEST(test_large_job_costs_as_much_as_its_groups),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
