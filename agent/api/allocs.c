@@ -422,7 +422,8 @@ static void collect(struct api_request *request)
 
 void api_client_gc(struct api_request *request)
 {
-    collect(request);
+    if (api_is_of_this_agent(request))
+        collect(request);
 }
 
 void api_system_gc(struct api_request *request)

@@ -19,6 +19,13 @@ bool api_wants_pretty(const struct http_exchange *exchange)
     return pretty != NULL && !text_equal(pretty, "0");
 }
 
+const char *api_query_text(const struct api_request *request, const char *name)
+{
+    const char *text = http_query(request->exchange, name);
+
+    return text != NULL && text[0] != '\0' ? text : NULL;
+}
+
 bool api_query_bool(struct api_request *request, const char *name, bool *ret_value)
 {
     /* What Go's strconv.ParseBool takes. */

@@ -52,6 +52,7 @@ struct life_subject api_subject(const struct api_request *request, const struct 
     switch (route->blocks) {
     case BLOCKS_NOT:
     case BLOCKS:
+    case BLOCKS_IF_TOKENS:
         return everything;
     case BLOCKS_ON_JOB:
         return job_subject(request->namespace, request->argument);
@@ -127,6 +128,18 @@ static void on_changed(void *ctx)
     resume(ctx);
 }
 
+/* Who needs no token waits only where there are none, or if he shows one: others would take the
+ * places of those who may. */
+static bool may_wait(const struct api_request *request)
+{
+    const struct api_route *route = request->route;
+    bool tokens = request->api->parts->config->acl_enabled;
+
+    if (!tokens)
+        return route->blocks != BLOCKS_IF_TOKENS;
+    return route->need.scope != NEEDS_NOTHING || api_token(request) != NULL;
+}
+
 /* Parks the exchange until what it asks for changes, if it knows its present index.  False if it
  * knows another one (an older one, or one of before a restart): then it is answered with what there
  * is.  If too many wait already it is refused; an answer would have it ask again at once. */
@@ -138,7 +151,8 @@ static bool park(struct api_request *request)
     uint64_t index = 0, wait_ms = WAIT_DEFAULT_MS;
     int64_t wait_ns = 0;
 
-    if (index_text == NULL || !text_to_u64(index_text, &index) || index != api_index_of(request))
+    if (index_text == NULL || !text_to_u64(index_text, &index) || index != api_index_of(request) ||
+        !may_wait(request))
         return false;
     if (api->parked_count == API_PARKED_MAX) {
         api_refuse(request, 503,
@@ -234,7 +248,7 @@ static void on_request(void *ctx, struct http_exchange *exchange)
         else if (api->deferred_count >= API_DEFERRED_MAX && route_changes(route))
             api_refuse(&request, 503, "%d changes wait to be stored already: try again",
                        API_DEFERRED_MAX);
-        else if (route->blocks == BLOCKS_NOT || !park(&request))
+        else if (api_is_served(&request) && (route->blocks == BLOCKS_NOT || !park(&request)))
             route->handle(&request);
     }
 }

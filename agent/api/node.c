@@ -23,7 +23,7 @@ static void advertise(struct api *api, char to[API_ADDRESS_SIZE])
         (void)text_copy(to, API_ADDRESS_SIZE, api->address); /* of that size */
 }
 
-json_t *api_node(struct api *api, bool whole, bool resources)
+json_t *api_node(struct api *api, unsigned parts)
 {
     struct driver_info drivers[DRIVERS_MAX];
     char address[API_ADDRESS_SIZE];
@@ -45,8 +45,8 @@ json_t *api_node(struct api *api, bool whole, bool resources)
     for (size_t i = 0; i < view.drivers_count; i++)
         drivers[i].since_unix_ns = health_since(&api->parts->health, &drivers[i]);
     advertise(api, address);
-    if (!whole)
-        return api_format_node_stub(&view, resources);
+    if ((parts & API_NODE_WHOLE) == 0)
+        return api_format_node_stub(&view, parts);
     view.node_plugins = api_node_plugins(api, CSI_ROLE_NODE);
     view.controller_plugins = api_node_plugins(api, CSI_ROLE_CONTROLLER);
     json_t *to = api_format_node(&view);
@@ -57,14 +57,15 @@ json_t *api_node(struct api *api, bool whole, bool resources)
 
 void api_nodes_list(struct api_request *request)
 {
-    bool resources = false;
+    bool resources = false, os = false;
     json_t *list;
 
-    if (!api_query_bool(request, "resources", &resources))
+    if (!api_query_bool(request, "resources", &resources) || !api_query_bool(request, "os", &os))
         return;
+    unsigned parts = (resources ? API_NODE_RESOURCES : 0) | (os ? API_NODE_OS : 0);
     list = json_array();
     if (text_starts_with(request->api->parts->node.identity.id, request->prefix))
-        check(json_array_append_new(list, api_node(request->api, false, resources)) == 0);
+        check(json_array_append_new(list, api_node(request->api, parts)) == 0);
     api_reply(request, list);
 }
 
@@ -80,7 +81,7 @@ static bool is_this_node(struct api_request *request, const char *id)
 void api_node_get(struct api_request *request)
 {
     if (is_this_node(request, request->argument))
-        api_reply(request, api_node(request->api, true, true));
+        api_reply(request, api_node(request->api, API_NODE_WHOLE));
 }
 
 /* --- whether allocs may be placed here --- */

@@ -120,6 +120,7 @@ enum api_method {
 enum api_blocks {
     BLOCKS_NOT,
     BLOCKS,
+    BLOCKS_IF_TOKENS, /* the same where tokens are on */
     BLOCKS_ON_JOB,
     BLOCKS_ON_ALLOC,
     BLOCKS_ON_EVAL,
@@ -204,6 +205,9 @@ const struct acl_rights *api_rights_of(const struct api *api, const char *secret
 
 bool api_wants_pretty(const struct http_exchange *exchange);
 
+/* The text NAME of the query, NULL: it has none, or an empty one. */
+const char *api_query_text(const struct api_request *request, const char *name);
+
 /* The boolean NAME of the query into RET_VALUE, which keeps its value if there is none; a request
  * with something else is refused and false returned. */
 bool api_query_bool(struct api_request *request, const char *name, bool *ret_value);
@@ -224,6 +228,17 @@ json_t *api_long_body(struct api_request *request, bool may_be_empty, size_t byt
 void api_act(struct api_request *request, json_t *body,
              const char *(*fault_of)(const struct api_request *request, const json_t *body),
              void (*act)(struct api_request *request, const json_t *body));
+
+/* --- what it asks for in vain (unserved.c) --- */
+
+/* True if its query has nothing that Nomad acts on and its route does not; else it is refused. */
+bool api_is_served(struct api_request *request);
+
+/* True if it names no other node and no other server; else it is refused. */
+bool api_is_of_this_agent(struct api_request *request);
+
+/* The field of a job's registration BODY that Nomad acts on and we do not; NULL: there is none. */
+const char *api_unserved_field(const json_t *body);
 
 /* --- answers --- */
 
@@ -457,8 +472,8 @@ void api_monitors_close(struct api *api);
 /* Before the server: nobody is told of anything any more (streams/events.c). */
 void api_events_close(struct api *api);
 
-/* The node, a new reference; WHOLE: all of it. */
-json_t *api_node(struct api *api, bool whole, bool resources);
+/* The node, a new reference: all of it, or an entry of a list with PARTS (api_node_part). */
+json_t *api_node(struct api *api, unsigned parts);
 
 /* After the server: what is run in tasks ends (streams/exec.c). */
 void api_sessions_close(struct api *api);

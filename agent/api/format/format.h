@@ -75,10 +75,11 @@ struct api_job_children {
 /* A job of which only one alloc's spec is left. */
 json_t *api_format_spec_job(const struct alloc_spec *spec);
 
-/* Entry of a list.  COUNTS has one entry for each of the job's GROUPS, in their order. */
+/* Entry of a list, with the job's META or not.  COUNTS has one entry for each of the job's GROUPS,
+ * in their order. */
 void api_format_job_stub(struct writer *to, const struct alone_job *job, const char *status,
                          const struct api_job_counts *counts, size_t groups,
-                         struct api_job_children children);
+                         struct api_job_children children, bool meta);
 
 /* NAME as put_object has it. */
 void api_format_summary(struct writer *to, const char *name, const struct alone_job *job,
@@ -111,7 +112,9 @@ struct api_node_view {
 /* "eligible" or "ineligible", of what alone_standing has (NULL: nothing was said). */
 const char *api_eligibility(const json_t *standing);
 
-json_t *api_format_node_stub(const struct api_node_view *view, bool resources);
+/* An entry of a list, and what it has besides; WHOLE is all of the node. */
+enum api_node_part { API_NODE_RESOURCES = 1, API_NODE_OS = 2, API_NODE_WHOLE = 4 };
+json_t *api_format_node_stub(const struct api_node_view *view, unsigned parts);
 json_t *api_format_node(const struct api_node_view *view);
 
 json_t *api_format_host_stats(const struct host_stats *stats, const struct host_facts *facts,

@@ -159,7 +159,7 @@ json_t *api_format_spec_job(const struct alloc_spec *spec)
 
 void api_format_job_stub(struct writer *to, const struct alone_job *job, const char *status,
                          const struct api_job_counts *counts, size_t groups,
-                         struct api_job_children children)
+                         struct api_job_children children, bool meta)
 {
     put_object(to, NULL);
     put_text(to, "ID", job->id);
@@ -184,6 +184,8 @@ void api_format_job_stub(struct writer *to, const struct alone_job *job, const c
     put_number(to, "ModifyIndex", (int64_t)job->modify_index);
     put_number(to, "JobModifyIndex", (int64_t)job->job_modify_index);
     put_number(to, "SubmitTime", job->submit_unix_ns);
+    if (meta)
+        (void)put_own(to, job, "Meta"); /* one that has none shows none */
     put_end(to);
 }
 

@@ -271,7 +271,19 @@ static json_t *format_host_volumes(const struct config *config, struct storage *
     return volumes;
 }
 
-json_t *api_format_node_stub(const struct api_node_view *view, bool resources)
+/* "" if the node has none of that NAME. */
+static const char *attribute_of(const struct node *node, const char *name)
+{
+    const struct spec_pairs *attributes = &node->known.attributes;
+
+    for (size_t i = 0; i < attributes->count; i++) {
+        if (text_equal(attributes->items[i].key, name))
+            return attributes->items[i].value;
+    }
+    return "";
+}
+
+json_t *api_format_node_stub(const struct api_node_view *view, unsigned parts)
 {
     const struct node *node = view->node;
     json_t *to = json_object();
@@ -282,11 +294,7 @@ json_t *api_format_node_stub(const struct api_node_view *view, bool resources)
     api_set_text(to, "Name", node->known.name);
     api_set_text(to, "NodeClass", node->known.class);
     api_set_text(to, "NodePool", "default");
-    api_set_text(to, "Version", "");
-    for (size_t i = 0; i < node->known.attributes.count; i++) {
-        if (text_equal(node->known.attributes.items[i].key, "nomad.version"))
-            api_set_text(to, "Version", node->known.attributes.items[i].value);
-    }
+    api_set_text(to, "Version", attribute_of(node, "nomad.version"));
     api_set(to, "Drain", json_boolean(json_is_object(json_object_get(view->standing, "Drain"))));
     api_set_text(to, "SchedulingEligibility", api_eligibility(view->standing));
     api_set_text(to, "Status", "ready");
@@ -296,10 +304,13 @@ json_t *api_format_node_stub(const struct api_node_view *view, bool resources)
     api_set(to, "LastDrain", format_last_drain(json_object_get(view->standing, "LastDrain")));
     api_set_number(to, "CreateIndex", 1);
     api_set_number(to, "ModifyIndex", view->index);
-    if (resources) {
+    if ((parts & API_NODE_RESOURCES) != 0) {
         api_set(to, "NodeResources", format_node_resources(view));
         api_set(to, "ReservedResources", format_reserved(view->config));
     }
+    if ((parts & API_NODE_OS) != 0)
+        api_set(to, "Attributes",
+                json_pack("{s:o}", "os.name", api_text(attribute_of(node, "os.name"))));
     return to;
 }
 
@@ -312,7 +323,7 @@ json_t *api_format_node(const struct api_node_view *view)
 {
     const struct room *whole = &view->node->whole;
     const struct config *config = view->config;
-    json_t *to = api_format_node_stub(view, true);
+    json_t *to = api_format_node_stub(view, API_NODE_RESOURCES);
 
     (void)json_object_del(to, "Address"); /* was just made; lists have it, the node has not */
     (void)json_object_del(to, "Version");

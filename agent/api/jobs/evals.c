@@ -29,7 +29,7 @@ json_t *api_evaluation(struct api *api, const struct alone_evaluation *evaluatio
 struct listing {
     struct api_request *request;
     struct writer to;
-    const char *job; /* NULL: all */
+    const char *job, *status; /* NULL: all */
 };
 
 static bool list_evaluation(void *ctx, const struct alone_evaluation *evaluation)
@@ -38,14 +38,16 @@ static bool list_evaluation(void *ctx, const struct alone_evaluation *evaluation
 
     if (text_starts_with(evaluation->id, listing->request->prefix) &&
         api_namespace_matches(listing->request, evaluation->namespace) &&
-        (listing->job == NULL || text_equal(listing->job, evaluation->job_id)))
+        (listing->job == NULL || text_equal(listing->job, evaluation->job_id)) &&
+        (listing->status == NULL || text_equal(listing->status, evaluation->status)))
         put_json_new(&listing->to, NULL, api_evaluation(listing->request->api, evaluation));
     return true;
 }
 
-static void reply_list(struct api_request *request, const char *job)
+static void reply_list(struct api_request *request, const char *job, const char *status)
 {
-    struct listing listing = {.request = request, .to = api_writer(request), .job = job};
+    struct listing listing = {
+        .request = request, .to = api_writer(request), .job = job, .status = status};
 
     put_array(&listing.to, NULL);
     alone_each_evaluation(request->api->parts->alone, list_evaluation, &listing);
@@ -55,12 +57,12 @@ static void reply_list(struct api_request *request, const char *job)
 
 void api_evals_list(struct api_request *request)
 {
-    reply_list(request, NULL);
+    reply_list(request, api_query_text(request, "job"), api_query_text(request, "status"));
 }
 
 void api_job_evaluations(struct api_request *request)
 {
-    reply_list(request, request->argument);
+    reply_list(request, request->argument, NULL);
 }
 
 static const struct alone_evaluation *find(struct api_request *request)

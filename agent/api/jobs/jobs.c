@@ -98,6 +98,7 @@ struct listing {
     struct writer to;
     struct counting counting;
     struct api_family *families;
+    bool meta; /* is shown */
 };
 
 static bool list_job(void *ctx, const struct alone_job *job)
@@ -110,14 +111,18 @@ static bool list_job(void *ctx, const struct alone_job *job)
         return true;
     count_job(api, job, &listing->counting);
     api_format_job_stub(&listing->to, job, status_of(api, job), listing->counting.groups,
-                        listing->counting.count, api_children(listing->families, job));
+                        listing->counting.count, api_children(listing->families, job),
+                        listing->meta);
     return true;
 }
 
 void api_jobs_list(struct api_request *request)
 {
-    struct listing listing = {.request = request, .to = api_writer(request)};
+    struct listing listing = {.request = request};
 
+    if (!api_query_bool(request, "meta", &listing.meta))
+        return;
+    listing.to = api_writer(request);
     listing.families = api_families(request->api, NULL);
     put_array(&listing.to, NULL);
     alone_each(request->api->parts->alone, list_job, &listing);
@@ -222,10 +227,14 @@ static void run_registration(struct api_aside *aside)
     to->enforce_index = json_is_true(json_object_get(body, "EnforceIndex"));
     to->preserve_counts = json_is_true(json_object_get(body, "PreserveCounts"));
     to->expected_index = json_integer_value(json_object_get(body, "JobModifyIndex"));
-    if (json_is_object(job))
-        (void)alone_read_job(to->plans, job, &to->wanted, to->problems, &to->err); /* kept there */
+    const char *unserved = api_unserved_field(body);
+    if (unserved != NULL)
+        (void)err_set(&to->err, ERR_INVALID, "%s is not available here in this release",
+                      unserved); /* kept there, as what follows */
+    else if (json_is_object(job))
+        (void)alone_read_job(to->plans, job, &to->wanted, to->problems, &to->err);
     else
-        (void)err_set(&to->err, ERR_INVALID, "Job must be specified"); /* kept likewise */
+        (void)err_set(&to->err, ERR_INVALID, "Job must be specified");
     json_decref(body);
 }
 

@@ -244,7 +244,7 @@ static void node_changed(struct api *api, uint64_t index)
                           .key = api->parts->node.identity.id,
                           .namespace = ""};
 
-    json_t *node = api_node(api, true, true);
+    json_t *node = api_node(api, API_NODE_WHOLE);
     char *text = json_dumps(node, JSON_COMPACT | JSON_SORT_KEYS);
     check(text != NULL);
     uint64_t digest = hash_bytes(1, text, strlen(text));
@@ -342,11 +342,11 @@ static void on_heartbeat(struct io_timer *timer)
     tell(subscriber, "{}\n", strlen("{}\n"));
 }
 
-/* "Allocation", "Allocation:web", "*"; false: there is no such topic. */
+/* "Allocation", "Allocation:web", "*"; false: there is no such topic, or its key is missing. */
 static bool read_filter(const char *text, struct filter *filter)
 {
     size_t length = strcspn(text, ":");
-    const char *key = text[length] == ':' ? text + length + 1 : "";
+    const char *key = text[length] == ':' ? text + length + 1 : "*";
     bool found = false;
 
     for (int i = 0; i < TOPIC_COUNT; i++) {
@@ -354,7 +354,8 @@ static bool read_filter(const char *text, struct filter *filter)
                             (strlen(topics[i]) == length && strncmp(topics[i], text, length) == 0);
         found |= filter->topics[i];
     }
-    return found && text_copy(filter->key, sizeof(filter->key), text_equal(key, "*") ? "" : key);
+    return found && key[0] != '\0' &&
+           text_copy(filter->key, sizeof(filter->key), text_equal(key, "*") ? "" : key);
 }
 
 /* What the query asks for; false after refusing it. */
@@ -371,7 +372,7 @@ static bool read_filters(struct api_request *request, struct api_subscriber *sub
             api_refuse(
                 request, 400,
                 "unknown topic \"%.60s\": there are Job, Allocation, Evaluation, Deployment, "
-                "Node and *",
+                "Node and *, alone or with a key as in Job:web",
                 text);
             return false;
         }
@@ -423,6 +424,15 @@ static void catch_up(struct api_subscriber *subscriber, uint64_t index)
     past_each(past, index, tell_again, subscriber);
 }
 
+static bool read_index(struct api_request *request, int64_t *ret_index)
+{
+    if (!api_query_number(request, "index", ret_index))
+        return false;
+    if (*ret_index < 0)
+        api_refuse(request, 400, "index must not be negative");
+    return *ret_index >= 0;
+}
+
 void api_event_stream(struct api_request *request)
 {
     struct api *api = request->api;
@@ -439,7 +449,7 @@ void api_event_stream(struct api_request *request)
     subscriber->exchange = request->exchange;
     (void)text_copy(subscriber->secret, sizeof(subscriber->secret), /* a longer one is none */
                     api_token(request));
-    if (!api_query_number(request, "index", &index) || !read_filters(request, subscriber) ||
+    if (!read_index(request, &index) || !read_filters(request, subscriber) ||
         !may_subscribe(request, subscriber) ||
         !api_stream_take(request, &subscriber->stream, true)) {
         explicit_bzero(subscriber->secret, sizeof(subscriber->secret));
@@ -456,7 +466,7 @@ void api_event_stream(struct api_request *request)
     api_stream_begin(subscriber->exchange, false, NULL, NULL);
     subscriber->heartbeat.ctx = subscriber;
     on_heartbeat(&subscriber->heartbeat); /* at once: he sees that it has begun */
-    catch_up(subscriber, index > 0 ? (uint64_t)index : 0);
+    catch_up(subscriber, (uint64_t)index);
 }
 
 void api_events_close(struct api *api)

@@ -235,7 +235,8 @@ void api_agent_monitor(struct api_request *request)
         api_refuse(request, 400, "Unknown log level: %.40s", text);
         return;
     }
-    if (!api_query_bool(request, "plain", &plain) || !api_query_bool(request, "log_json", &json))
+    if (!api_is_of_this_agent(request) || !api_query_bool(request, "plain", &plain) ||
+        !api_query_bool(request, "log_json", &json))
         return;
     struct api *api = request->api;
     struct api_monitor *monitor = calloc(1, sizeof(*monitor));

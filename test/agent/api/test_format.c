@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -70,6 +71,26 @@ static void test_time_zero_is_go_zero_time(void **state)
     assert_string_equal(text, "2020-09-13T12:26:40.12Z");
     api_time(text, 1600000000ll * 1000000000 + 1);
     assert_string_equal(text, "2020-09-13T12:26:40.000000001Z");
+}
+
+/* Each day that there is a time of, at its begin and at its end. */
+static void test_days_are_those_of_the_calendar(void **state)
+{
+    enum { DAY_S = 86400 };
+    (void)state;
+
+    for (int64_t day = 1; day < INT64_MAX / 1000000000 / DAY_S; day++) {
+        for (int64_t second = 0; second <= DAY_S - 1; second += DAY_S - 1) {
+            time_t seconds = (time_t)(day * DAY_S + second);
+            char text[API_TIME_SIZE], expected[API_TIME_SIZE];
+            struct tm parts;
+
+            assert_non_null(gmtime_r(&seconds, &parts));
+            assert_true(strftime(expected, sizeof(expected), "%Y-%m-%dT%H:%M:%SZ", &parts) > 0);
+            api_time(text, (int64_t)seconds * 1000000000);
+            assert_string_equal(text, expected);
+        }
+    }
 }
 
 static void test_text_that_is_no_utf8_is_still_a_string(void **state)
@@ -587,7 +608,7 @@ static void test_job_shows_what_a_server_adds_and_keeps_its_own(void **state)
 
     struct writer stub = {0};
     api_format_job_stub(&stub, &job, "dead", counts, COUNT_OF(counts),
-                        (struct api_job_children){.running = 2, .dead = 1});
+                        (struct api_job_children){.running = 2, .dead = 1}, false);
     to = read_back(&stub);
     assert_text(to, "JobSummary.Namespace", "default");
     assert_number(to, "JobSummary.Summary.g.Running", 2);
@@ -634,7 +655,7 @@ static void test_node_has_no_null_that_tools_follow(void **state)
     assert_text(look_up(to, "Attributes"), "kernel", "linux");
     json_decref(to);
 
-    to = api_format_node_stub(&view, false);
+    to = api_format_node_stub(&view, 0);
     assert_text(to, "Version", "1.1.2");
     assert_true(json_is_true(look_up(to, "Drivers.raw_exec.Healthy")));
     assert_null(look_up(to, "NodeResources"));
@@ -682,6 +703,7 @@ int main(void)
 #define SAMPLE(name) cmocka_unit_test_setup_teardown(name, make_sample, free_sample)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_time_zero_is_go_zero_time),
+        cmocka_unit_test(test_days_are_those_of_the_calendar),
         cmocka_unit_test(test_text_that_is_no_utf8_is_still_a_string),
         cmocka_unit_test(test_mode_is_written_as_go_does),
         cmocka_unit_test(test_frame_leaves_out_what_is_empty),

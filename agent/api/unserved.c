@@ -1,0 +1,103 @@
+/*
+ * What Nomad's agents take from a query, or from a body, and this one does not act on: refused by
+ * name, so that nobody takes an answer for one to what he has asked.
+ *
+ * Names that no agent knows are passed over, as there.  Follows nomad v2.0.5 command/agent/.
+ */
+#include "agent/api/part.h"
+
+#include "agent/config/config.h"
+
+enum { ROUTES_MAX = 8 };
+
+/* Those of lists, which are given whole. */
+#define LISTS                                                                                      \
+    {                                                                                              \
+        "/v1/jobs", "/v1/allocations", "/v1/evaluations", "/v1/nodes", "/v1/deployments",          \
+            "/v1/volumes", "/v1/acl/tokens"                                                        \
+    }
+
+static const struct {
+    const char *name;
+    uint8_t methods;
+    const char *routes[ROUTES_MAX];
+} unserved[] = {
+    {"filter", API_GET, LISTS},
+    {"per_page", API_GET, LISTS},
+    {"next_token", API_GET, LISTS},
+    {"reverse", API_GET, LISTS},
+    {"related", API_GET, {"/v1/evaluation/*"}},
+    {"log_include_location", API_GET, {"/v1/agent/monitor"}},
+    {"eval_priority", API_DELETE, {"/v1/job/*"}},
+    {"reschedule", API_PUT, {"/v1/allocation/*/stop"}},
+};
+
+/* What says the same as nothing. */
+static bool is_nothing(const char *text)
+{
+    static const char *const words[] = {"", "0", "f", "F", "false", "FALSE", "False"};
+
+    for (size_t i = 0; text != NULL && i < COUNT_OF(words); i++) {
+        if (text_equal(text, words[i]))
+            return true;
+    }
+    return text == NULL;
+}
+
+static bool is_among(const char *const routes[ROUTES_MAX], const char *path)
+{
+    for (size_t i = 0; i < ROUTES_MAX && routes[i] != NULL; i++) {
+        if (text_equal(routes[i], path))
+            return true;
+    }
+    return false;
+}
+
+bool api_is_served(struct api_request *request)
+{
+    const struct api_route *route = request->route;
+
+    for (size_t i = 0; i < COUNT_OF(unserved); i++) {
+        if ((unserved[i].methods & route->methods) == 0 ||
+            !is_among(unserved[i].routes, route->path) ||
+            is_nothing(http_query(request->exchange, unserved[i].name)))
+            continue;
+        api_refuse(request, 400, "%s is not available here in this release", unserved[i].name);
+        return false;
+    }
+    return true;
+}
+
+bool api_is_of_this_agent(struct api_request *request)
+{
+    const struct parts *parts = request->api->parts;
+    const char *node = http_query(request->exchange, "node_id");
+    const char *server = http_query(request->exchange, "server_id");
+    char name[sizeof(parts->config->name) + sizeof(parts->config->region) + 1];
+
+    if (node != NULL && node[0] != '\0' && !text_starts_with(parts->node.identity.id, node)) {
+        api_refuse(request, 404, "Unknown node %.40s", node);
+        return false;
+    }
+    (void)text_format(name, sizeof(name), "%s.%s", parts->config->name,
+                      parts->config->region); /* it fits; as members say it */
+    if (server == NULL || server[0] == '\0' || text_equal(server, "leader") ||
+        text_equal(server, name) || text_equal(server, parts->config->name) ||
+        text_equal(server, parts->node.identity.id))
+        return true;
+    api_refuse(request, 404, "unknown Nomad server %.100s", server);
+    return false;
+}
+
+const char *api_unserved_field(const json_t *body)
+{
+    static const char *const fields[] = {"EvalPriority", "PreserveResources"};
+
+    for (size_t i = 0; i < COUNT_OF(fields); i++) {
+        const json_t *value = json_object_get(body, fields[i]);
+
+        if (json_is_true(value) || (json_is_integer(value) && json_integer_value(value) != 0))
+            return fields[i];
+    }
+    return NULL;
+}
