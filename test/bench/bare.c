@@ -6,13 +6,18 @@
  *                                               last byte
  *     bare - PAYLOAD FIFO [ROOT [plain]]        is one supervisor
  *
- * With ROOTS, an empty directory, and as root: each payload has the cgroups, a root below ROOTS
- * and the namespaces and mounts that a task of the driver exec has, made in the oldest and plainest
- * way.  With `plain` it has what a task of raw_exec has in its place: the directories of an alloc,
- * a tmpfs, files for its output and its state, a socket, and a cgroup.
+ * With ROOTS, an empty directory, and as root, each payload has what a task of the driver exec has
+ * by the documents: the directories of its alloc and its own, a tmpfs for its secrets, files for
+ * its output and its state, pipes for that output, a socket, a cgroup with the limits of its memory
+ * and processors (one in each tree that knows some of it, where they are several), and namespaces
+ * with a root and the mounts in it.  With `plain` it has what a task of raw_exec has: the same
+ * without namespaces.  All is made by the calls that are the plainest for it, but for those that
+ * stop every fork of the machine: payloads are born in their cgroup, and enter others by threads.
+ * Nothing is kept that would find any of it again, and nothing reads what the payload says.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -31,7 +36,7 @@
 
 extern char **environ;
 
-/* --- a root as a task of exec has --- */
+/* --- the root of a task of exec --- */
 
 static int place(const char *path, int is_file)
 {
@@ -62,14 +67,14 @@ static int isolate(char **argv)
     const unsigned long own = MS_NOSUID | MS_NODEV, quiet = own | MS_NOEXEC;
     char from[64];
     int failed = mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0 ||
-                 mount(argv[4], argv[4], NULL, MS_BIND, NULL) != 0 || chdir(argv[4]) != 0;
+                 mount("task", "task", NULL, MS_BIND | MS_REC, NULL) != 0 || chdir("task") != 0;
 
     for (size_t i = 0; i < sizeof(host) / sizeof(*host) && !failed; i++) {
         (void)snprintf(from, sizeof(from), "/%s", host[i]);
         failed = access(from, F_OK) == 0 && bind_mount(from, host[i], own | MS_RDONLY, 0);
     }
     failed = failed || bind_mount(argv[2], "payload", MS_RDONLY, 1) ||
-             bind_mount(argv[3], "fifo", 0, 1) || make("tmpfs", "alloc", own, NULL) ||
+             bind_mount(argv[3], "fifo", 0, 1) || bind_mount("../alloc", "alloc", own, 0) ||
              make("proc", "proc", quiet, NULL) || make("sysfs", "sys", quiet | MS_RDONLY, NULL) ||
              make("tmpfs", "dev", quiet, "mode=755,size=64k") ||
              make("devpts", "dev/pts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666") ||
@@ -88,22 +93,29 @@ static int isolate(char **argv)
            chdir("/") != 0 || setgid(65534) != 0 || setuid(65534) != 0;
 }
 
+/* --- its cgroups --- */
+
 /* Where there is one tree it has all controllers; else they have trees of their own. */
+static const char *const trees[] = {"unified", "memory", "cpu"};
 static const struct {
-    const char *tree, *file, *limit;
-} cgroups[] = {
-    {"unified", NULL, NULL},
-    {"memory", "memory.limit_in_bytes", "33554432"},
-    {"cpu", "cpu.shares", "50"},
+    int tree;
+    const char *file, *file_of_one, *limit;
+} limits[] = {
+    {1, "memory.limit_in_bytes", "memory.max", "33554432"},
+    {1, "memory.swappiness", "memory.swap.max", "0"},
+    {2, "cpu.shares", "cpu.weight", "50"},
 };
-enum { TREES = sizeof(cgroups) / sizeof(*cgroups) };
+enum { TREES = sizeof(trees) / sizeof(*trees), LIMITS = sizeof(limits) / sizeof(*limits) };
+
+static int is_one_tree(void)
+{
+    return access("/sys/fs/cgroup/cgroup.procs", F_OK) == 0;
+}
 
 /* FILE of the cgroup that is named as ROOT is. */
 static void name_in(char path[4096], const char *root, int tree, const char *file)
 {
-    int is_one = access("/sys/fs/cgroup/cgroup.procs", F_OK) == 0;
-
-    (void)snprintf(path, 4096, "/sys/fs/cgroup/%s/bare%s/%s", is_one ? "." : cgroups[tree].tree,
+    (void)snprintf(path, 4096, "/sys/fs/cgroup/%s/bare%s/%s", is_one_tree() ? "." : trees[tree],
                    strrchr(root, '/') + 1, file);
 }
 
@@ -119,20 +131,30 @@ static int tell_cgroup(const char *root, int tree, const char *file, const char 
     return failed;
 }
 
-static int enter_cgroups(const char *root, int trees)
+/* Makes them, and opens the one that a payload is born in. */
+static int make_cgroups(const char *root, int *ret_fd)
 {
     char path[4096];
+    int is_one = is_one_tree(), failed = 0;
+
+    for (int i = 0; i < (is_one ? 1 : TREES) && !failed; i++) {
+        name_in(path, root, i, "");
+        failed = mkdir(path, 0755) != 0;
+    }
+    for (int i = 0; i < LIMITS && !failed; i++)
+        failed = tell_cgroup(root, limits[i].tree, is_one ? limits[i].file_of_one : limits[i].file,
+                             limits[i].limit);
+    name_in(path, root, 0, "");
+    *ret_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return failed || *ret_fd < 0;
+}
+
+static int enter_others(const char *root)
+{
     int failed = 0;
 
-    for (int i = 0; i < trees && !failed; i++) {
-        name_in(path, root, i, "");
-        if (mkdir(path, 0755) == 0)
-            failed = tell_cgroup(root, i, "cgroup.procs", "0") ||
-                     (cgroups[i].file != NULL &&
-                      tell_cgroup(root, i, cgroups[i].file, cgroups[i].limit));
-        else
-            failed = errno != EEXIST; /* all are one */
-    }
+    for (int i = 1; i < TREES && !is_one_tree() && !failed; i++)
+        failed = tell_cgroup(root, i, "tasks", "0");
     return failed;
 }
 
@@ -149,16 +171,16 @@ static void end_cgroups(const char *root)
     }
 }
 
-/* --- what a task of raw_exec has --- */
+/* --- what a task has of either driver --- */
 
-static int furnish(const char *root)
+static int furnish(const char *root, int ret_output[2])
 {
     static const char *const directories[] = {"alloc", "alloc/data", "alloc/logs", "alloc/tmp",
                                               "task",  "task/local", "task/tmp",   "task/secrets"};
     static const char *const files[] = {"state", "alloc/logs/stdout.0", "alloc/logs/stderr.0"};
     struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "socket"};
     const size_t count = sizeof(directories) / sizeof(*directories);
-    int failed = chdir(root) != 0;
+    int failed = mkdir(root, 0755) != 0 || chdir(root) != 0;
 
     for (size_t i = 0; i < count && !failed; i++)
         failed = place(directories[i], 0);
@@ -166,6 +188,12 @@ static int furnish(const char *root)
                              "size=1m,mode=0700") != 0;
     for (size_t i = 0; i < sizeof(files) / sizeof(*files) && !failed; i++)
         failed = place(files[i], 1);
+    for (int i = 0; i < 2 && !failed; i++) {
+        int ends[2];
+
+        failed = pipe2(ends, O_CLOEXEC) != 0;
+        ret_output[i] = ends[1];
+    }
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     return failed || fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
            listen(fd, 4) != 0;
@@ -177,28 +205,41 @@ static void clear_out(const char *root)
 
     (void)snprintf(path, sizeof(path), "%s/task/secrets", root);
     (void)umount2(path, MNT_DETACH);
+    end_cgroups(root);
 }
 
 /* --- */
 
-static int supervise(char **argv)
+static void become(char **argv, const int output[2])
 {
     int is_plain = argv[4] != NULL && argv[5] != NULL;
-    unsigned long flags =
-        argv[4] == NULL || is_plain ? 0 : CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC;
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (argv[4] != NULL && (enter_others(argv[4]) || dup2(output[0], 1) < 0 ||
+                            dup2(output[1], 2) < 0 || (!is_plain && isolate(argv))))
+        return;
+    if (argv[4] != NULL && !is_plain)
+        execl("/payload", "/payload", "/fifo", (char *)NULL);
+    else
+        execl(argv[2], argv[2], argv[3], (char *)NULL);
+}
+
+static int supervise(char **argv)
+{
+    struct clone_args args = {.exit_signal = SIGCHLD};
+    int cgroup = -1, output[2] = {-1, -1};
 
     (void)setsid();
-    if (argv[4] != NULL && (mkdir(argv[4], 0755) != 0 || (is_plain && furnish(argv[4]))))
+    if (argv[4] != NULL && (furnish(argv[4], output) || make_cgroups(argv[4], &cgroup)))
         return 1;
-    pid_t pid = (pid_t)syscall(SYS_clone, flags | SIGCHLD, 0, NULL, NULL, 0);
+    if (argv[4] != NULL) {
+        args.flags = CLONE_INTO_CGROUP;
+        args.cgroup = (__u64)cgroup;
+        args.flags |= argv[5] != NULL ? 0 : CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC;
+    }
+    pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
     if (pid == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (argv[4] == NULL)
-            execl(argv[2], argv[2], argv[3], (char *)NULL);
-        else if (is_plain && !enter_cgroups(argv[4], 1))
-            execl(argv[2], argv[2], argv[3], (char *)NULL);
-        else if (!is_plain && !enter_cgroups(argv[4], TREES) && !isolate(argv))
-            execl("/payload", "/payload", "/fifo", (char *)NULL);
+        become(argv, output);
         _exit(127);
     }
     return pid < 0 || waitpid(pid, NULL, 0) < 0;
@@ -251,9 +292,7 @@ int main(int argc, char **argv)
         char root[4096];
 
         (void)snprintf(root, sizeof(root), "%s/%d", argv[4], i);
-        if (argc > 5)
-            clear_out(root);
-        end_cgroups(root);
+        clear_out(root);
     }
     return 0;
 }

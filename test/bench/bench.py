@@ -115,7 +115,7 @@ EXEC_CONFIG = ROOMY + '''client {
 
 
 def exec_round(count, results):
-    """Tasks of exec beside a bare program that makes the same namespaces, mounts and cgroups."""
+    """Tasks of exec beside a bare program that makes all that one has (bare.c), and no more."""
     node = Node(BUILD)
     os.chmod(tempfile.tempdir, 0o711)
     os.chmod(node.dir, 0o711)
