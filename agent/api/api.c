@@ -235,6 +235,9 @@ static void on_request(void *ctx, struct http_exchange *exchange)
                    gets ? "Invalid method: use PUT; a GET that may be a browser's could be any web "
                           "page's"
                         : "Invalid method");
+    } else if (route == NULL && strlen(path) >= API_ARGUMENT_SIZE) {
+        api_refuse(&request, 414, "This path is too long: what it names has %d bytes at most",
+                   API_ARGUMENT_SIZE - 1);
     } else if (route == NULL) {
         api_refuse(&request, 404, "There is no such path in this API");
     } else if (route->blocks != BLOCKS_NOT && !wait_is_valid(exchange, &fault)) {

@@ -516,6 +516,11 @@ def refusals_are_told_and_change_nothing():
             assert words in str(answer), answer
         else:
             raise AssertionError('taken: %r' % wrong)
+    try:
+        node.call('PUT', '/v1/volume/csi/%s/create' % ('x' * 4096), {})
+        raise AssertionError('its id is too long')
+    except Refused as answer:
+        assert answer.status == 414 and 'too long' in str(answer), answer
     os.mkdir(storage.path('there'))
     node.cli('volume', 'register', storage.file('there'))
     assert node.cli('volume', 'deregister', 'there').stdout.startswith('Successfully')
