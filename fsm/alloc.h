@@ -202,7 +202,13 @@ static inline bool alloc_state_ends(uint8_t state)
     return state > A_RUNNING && state <= A_GONE;
 }
 
-/* True in those of one whose tasks are over, and that has let go of its volumes. */
+/* True in those of one whose tasks are over, poststop's too, and that has to let go at most. */
+static inline bool alloc_state_lets_go(uint8_t state)
+{
+    return state >= A_RELEASING && state <= A_GONE;
+}
+
+/* The same, and it has let go of its volumes. */
 static inline bool alloc_state_has_released(uint8_t state)
 {
     return state >= A_POSTRUN && state <= A_GONE;

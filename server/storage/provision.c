@@ -321,6 +321,7 @@ void provision_begin_delete(struct lane_task *task)
 
 struct finding_live {
     const struct core *core;
+    bool lets_go; /* whoever does is not meant */
     bool found;
 };
 
@@ -331,7 +332,8 @@ static bool find_live(void *ctx, const struct machine_id *id, const struct machi
     const struct alloc *alloc = core_alloc(finding->core, owner.text);
 
     (void)record;
-    finding->found |= alloc != NULL && alloc->ended_unix_ns == 0;
+    finding->found |= alloc != NULL && alloc->ended_unix_ns == 0 &&
+                      !(finding->lets_go && alloc_state_lets_go(alloc->machine.state));
     return !finding->found;
 }
 
@@ -340,7 +342,7 @@ static void begin_deregister(struct lane_task *task)
     struct operation *operation = (struct operation *)(void *)task;
     const struct registered *volume =
         registry_find(task->storage, operation->namespace, operation->id);
-    struct finding_live finding = {.core = life_core(task->storage->config.life)};
+    struct finding_live finding = {.core = life_core(task->storage->config.life), .lets_go = true};
 
     if (!is_there(operation, volume))
         return;

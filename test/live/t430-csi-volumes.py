@@ -150,6 +150,29 @@ def plugin_that_dies_in_mid_call_and_one_that_never_answers():
     storage.finish()
 
 
+def volume_whose_allocs_have_ended_is_forgotten_by_force():
+    storage, node = with_a_disk()
+    node.run_job(job('exec sleep 1000', 'disk'))
+    await_statuses(node, 'running')
+
+    def forget():
+        node.call('DELETE', '/v1/volume/csi/disk?force=true')
+
+    try:
+        forget()
+        raise AssertionError('it was forgotten under a task')
+    except Refused as answer:
+        assert answer.status == 409 and 'volume in use' in str(answer), answer
+    storage.next('NodeUnpublishVolume', *['say 14 busy'] * 3)
+    stop(node)
+    await_statuses(node, 'complete')
+    assert storage.directories()  # its plugin does not let go of it yet
+    forget()
+    assert node.get('/v1/volumes?type=csi') == []
+    wait_for('it to be let go all the same', lambda: not storage.directories(), limit_s=90)
+    storage.finish()
+
+
 def stats(node, name='disk'):
     return node.get('/v1/volume/csi/%s?stats=true' % name)['CairnStats']
 
@@ -654,6 +677,7 @@ sys.exit(tap([
     ok_without_a_mount_starts_nothing,
     answer_that_is_lost_is_asked_for_again,
     plugin_that_dies_in_mid_call_and_one_that_never_answers,
+    volume_whose_allocs_have_ended_is_forgotten_by_force,
     volume_tells_how_full_it_is,
     plugin_that_cannot_tell_how_full_a_volume_is,
     failing_start_unwinds_all_of_it,
