@@ -13,9 +13,9 @@
 
 #include <utlist.h>
 
-/* A plugin that hangs keeps so many of its calls for those who want to know how full volumes are,
- * and all others for those who have to mount some. */
-enum { STATS_MAX = 16 };
+/* A plugin that hangs keeps so many of its calls for those who want to know how full volumes are
+ * and what is left, and all others for those who have to mount some. */
+enum { FIGURES_MAX = 16 };
 
 /* One question to a plugin; a snapshot has its turn at the volume. */
 struct passing {
@@ -214,14 +214,16 @@ static bool find_ready(void *ctx, const struct machine_id *id, const struct mach
     return record->state != V_READY;
 }
 
-static bool is_asked_enough(const struct storage *storage)
+static int check_figures(const struct storage *storage, struct err *err)
 {
     const struct passing *passing;
     unsigned count = 0;
 
     DL_FOREACH(storage->passing, passing)
-    count += passing->call == CSI_NODE_STATS;
-    return count >= STATS_MAX;
+    count += passing->call == CSI_NODE_STATS || passing->call == CSI_GET_CAPACITY;
+    return count < FIGURES_MAX
+               ? 0
+               : err_set(err, ERR_AGAIN, "plugins are asked this %d times already", FIGURES_MAX);
 }
 
 /* Of one who has it: all of them have the same. */
@@ -236,8 +238,8 @@ void storage_volume_stats(struct storage *storage, const char *namespace, const 
         storage_each_claim(storage, &volume->public, find_ready, &user);
     if (volume == NULL)
         (void)err_set(&err, ERR_GONE, "no such volume \"%s\"", id);
-    else if (user.text[0] != '\0' && is_asked_enough(storage))
-        (void)err_set(&err, ERR_AGAIN, "plugins are asked this %d times already", STATS_MAX);
+    else if (user.text[0] != '\0')
+        (void)check_figures(storage, &err); /* told below */
     if (err.code != 0 || user.text[0] == '\0') {
         answer(ctx, err.code, err.code == 0 ? NULL : &err, NULL);
         return;
@@ -256,5 +258,10 @@ void storage_volume_stats(struct storage *storage, const char *namespace, const 
 void storage_plugin_capacity(struct storage *storage, const char *plugin,
                              storage_volume_answer *answer, void *ctx)
 {
-    pass(passing_new(storage, CSI_GET_CAPACITY, plugin, NULL, answer, ctx));
+    struct err err = {0};
+
+    if (check_figures(storage, &err) != 0)
+        answer(ctx, err.code, &err, NULL);
+    else
+        pass(passing_new(storage, CSI_GET_CAPACITY, plugin, NULL, answer, ctx));
 }
