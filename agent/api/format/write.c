@@ -101,6 +101,28 @@ static inline bool is_plain(char byte)
     return (unsigned char)byte >= 0x20 && (unsigned char)byte < 0x80 && byte != '"' && byte != '\\';
 }
 
+/* The halves of a text of 4 to 7 bytes, or of 2 or 3, which overlap: they are copied, and with
+ * spaces for what there is none of they are a word. */
+static inline uint64_t copy_short(char *at, const char *text, size_t length)
+{
+    if (length >= sizeof(uint32_t)) {
+        uint32_t first, last;
+
+        memcpy(&first, text, sizeof(first));
+        memcpy(&last, text + length - sizeof(last), sizeof(last));
+        memcpy(at, &first, sizeof(first));
+        memcpy(at + length - sizeof(last), &last, sizeof(last));
+        return (uint64_t)first << 32 | last;
+    }
+    uint16_t first, last;
+
+    memcpy(&first, text, sizeof(first));
+    memcpy(&last, text + length - sizeof(last), sizeof(last));
+    memcpy(at, &first, sizeof(first));
+    memcpy(at + length - sizeof(last), &last, sizeof(last));
+    return UINT64_C(0x2020202000000000) | (uint64_t)first << 16 | last;
+}
+
 /* Copies up to the first byte of TEXT that is not plain, and returns how many these are.  Eight at
  * a time, the last of them once more; what is written behind the end is written over, or is in the
  * room that escapes would have had. */
@@ -115,11 +137,13 @@ static inline size_t put_plain(char *at, const char *text, size_t length)
         if (!are_plain(word))
             break;
     }
-    if (count + sizeof(word) > length && length >= sizeof(word)) {
+    if (length >= sizeof(word) && count + sizeof(word) > length) {
         memcpy(&word, text + length - sizeof(word), sizeof(word));
         memcpy(at + length - sizeof(word), &word, sizeof(word));
         if (are_plain(word))
             return length;
+    } else if (length >= 2 && length < sizeof(word) && are_plain(copy_short(at, text, length))) {
+        return length;
     }
     for (; count < length && is_plain(text[count]); count++)
         at[count] = text[count];

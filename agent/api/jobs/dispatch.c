@@ -55,7 +55,7 @@ static bool count_child(void *ctx, const struct alone_job *job)
     const char *parent = json_string_value(json_object_get(job->job, "ParentID")), *status;
     char key[FAMILY_KEY_SIZE];
 
-    if (!jobspec_is_child(job->job) || parent == NULL)
+    if (parent == NULL || !jobspec_is_child(job->job)) /* most have none */
         return true;
     if (counting->parent != NULL && (!text_equal(counting->parent->id, parent) ||
                                      !text_equal(counting->parent->namespace, job->namespace)))
@@ -94,6 +94,8 @@ struct api_job_children api_children(const struct api_family *families, const st
     const struct api_family *family;
     char key[FAMILY_KEY_SIZE];
 
+    if (families == NULL)
+        return (struct api_job_children){0};
     (void)text_format(key, sizeof(key), "%s/%s", job->namespace, job->id); /* bounded names */
     HASH_FIND_STR(families, key, family);
     return family == NULL ? (struct api_job_children){0} : family->children;
