@@ -13,7 +13,8 @@ usage: test/vm/machine.py [CGROUPS] VERB ...
                                             that runs, or on one for it alone
        test/vm/machine.py boot              one that runs on, with this cairn under systemd, and a disk
        test/vm/machine.py cut               takes its power away; the next boot has its disk again
-       test/vm/machine.py package           test/vm/package.py, with what ./dev package has built
+       test/vm/machine.py package           test/vm/package.py, with what ./dev package has built, then
+                                            an orderly shutdown and the boot after it: shutdown.py
        test/vm/machine.py boot-time [COUNT] from boot until so many tasks run again, 300 if not said,
                                             beside a boot without cairn: test/vm/boot_time.py
        test/vm/machine.py cuts N [SEED] [FS...]  N power cuts on each FS, with an audit after each
@@ -129,13 +130,14 @@ def make():
 class Root(NamedTuple):
     """A machine's root, and what it has MORE than others."""
     image: str = os.path.join(PLACE, 'root.img')
-    keeps: bool = False  # what is written to it
+    keeps: bool = False    # what is written to it
+    reboots: bool = False  # by itself, with what was written to it; else a reboot is its end
     more: list = []
 
 
 def qemu(accel, append, *more, root=Root()):
     return ['qemu-system-x86_64', '-machine', 'q35', '-accel', accel, '-cpu', 'max', '-smp', '2',
-            '-m', '1536', '-nodefaults', '-no-reboot', '-display', 'none',
+            '-m', '1536', '-nodefaults', *([] if root.reboots else ['-no-reboot']), '-display', 'none',
             '-kernel', os.path.join(PLACE, 'vmlinuz'), '-initrd', os.path.join(PLACE, 'initrd.img'),
             # A kernel that panics ends its machine; and on a busy host its look at the timer may fail.
             '-append', 'console=ttyS0 root=/dev/vda rw quiet panic=-1 no_timer_check ' + append,
@@ -266,6 +268,20 @@ exit $code
 '''
 
 
+# Both boots run it.
+PACKAGE = '''if [ -e /var/lib/cairn-shutdown ]; then
+    code=$(cat /var/lib/package-code)
+    python3 test/vm/shutdown.py look || code=1
+    exit $code
+fi
+python3 test/vm/package.py build/package
+echo $? > /var/lib/package-code
+python3 test/vm/shutdown.py begin build/package/cairn_1.deb || exit 1
+systemctl reboot
+sleep 600
+'''
+
+
 def usage():
     print(__doc__.strip(), file=sys.stderr)
     return 2
@@ -281,8 +297,7 @@ def main():
             os.path.exists(os.path.join(TREE, 'test', 'live', name + '.py')) for name in rest):
         return boot(LIVE % (' '.join(rest), TEST_S), BOOT_S + TEST_S * len(rest), cgroups)
     elif verb == 'package' and not rest:
-        return boot('exec python3 test/vm/package.py build/package\n', BOOT_S + TEST_S,
-                    cgroups, packed=True)
+        return boot(PACKAGE, BOOT_S + TEST_S, cgroups, packed=True, root=Root(reboots=True))
     elif verb in ('boot', 'cut') and not rest:
         import running
         return running.boot(cgroups) if verb == 'boot' else running.cut()
