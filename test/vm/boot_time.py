@@ -2,9 +2,10 @@
 """How long after the begin of its kernel a machine has all its tasks running again, beside the same
 machine when cairn does not start: `./dev vm boot-time` installs cairn for good, runs so many tasks,
 cuts the power, and boots what is left in turn with and without cairn.  The clock is the
-kernel's own, /proc/uptime.
+kernel's own, /proc/uptime.  What the machine could do at all is measured where cairn does not start:
+as many processes that sleep, which nobody knows anything of.
 
-usage, on the machine: test/vm/boot_time.py begin COUNT | look
+usage, on the machine: test/vm/boot_time.py begin COUNT | look COUNT
 """
 import datetime
 import glob
@@ -42,7 +43,7 @@ sleep 100
 LOOK = '''if systemctl --quiet is-active cairn; then
     until [ "$(cat %s | wc -l)" -ge %d ]; do sleep 2; done
 fi
-exec python3 %s look
+exec python3 %s look %d
 '''
 WITHOUT = 'systemd.mask=cairn.service systemd.mask=cairn-tasks.service '
 
@@ -74,10 +75,27 @@ def told(text, offset_s):
     return whole + float(part[0] if part else 0) - offset_s
 
 
-def look():
+def sleeps(pid):
+    with open('/proc/%d/syscall' % pid) as now:
+        return now.read().startswith('230 ')  # clock_nanosleep
+
+
+def spawned(count):
+    """Seconds from the first of COUNT processes until all of them sleep."""
+    begun = time.monotonic()
+    waiting = [os.posix_spawn('/bin/sleep', ['sleep', '100000'], {}) for _ in range(count)]
+    while waiting:
+        waiting = [pid for pid in waiting if not sleeps(pid)]
+        time.sleep(0.05)
+    return time.monotonic() - begun
+
+
+def look(count):
     """Says what this boot was like, when all tasks run."""
     seen = {'boot': reached('multi-user.target'), 'api': reached('cairn.service')}
-    if seen['api'] > 0:
+    if seen['api'] == 0:
+        seen['bare'] = spawned(count)
+    else:
         import local
         offset_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
         while True:
@@ -100,7 +118,7 @@ def look():
 def boot(root, append, count):
     """What a boot of ROOT with the words APPEND was like; None if it has failed."""
     heard = []
-    code = machine.boot(LOOK % (TASKS, count, RUN), machine.BOOT_S + machine.TEST_S, 'v2',
+    code = machine.boot(LOOK % (TASKS, count, RUN, count), machine.BOOT_S + machine.TEST_S, 'v2',
                         root=root, append=append, hear=heard.append)
     seen = [json.loads(line[len('seen '):]) for line in heard if line.startswith('seen ')]
     if code != 0 or not seen:
@@ -125,16 +143,18 @@ def compare(count=COUNT):
             ours.append(boot(root, '', count))
             if None in (without[-1], ours[-1]):
                 return 1
-            print('without cairn %.1f s; with it the API answers after %.1f s, the first of %d tasks runs after '
-                  '%.1f s, the last after %.1f s, which is told after %.1f s'
-                  % (without[-1]['boot'], ours[-1]['api'], ours[-1]['count'], ours[-1]['first'],
-                     ours[-1]['last'], ours[-1]['told']), flush=True)
+            print('without cairn %.1f s, and %.1f s for as many bare processes; with it the API answers after '
+                  '%.1f s, the first of %d tasks runs after %.1f s, the last after %.1f s, which is told after '
+                  '%.1f s' % (without[-1]['boot'], without[-1]['bare'], ours[-1]['api'], ours[-1]['count'],
+                              ours[-1]['first'], ours[-1]['last'], ours[-1]['told']), flush=True)
     bare = statistics.median(each['boot'] for each in without)
     all_run = statistics.median(each['told'] for each in ours)
+    spawning = statistics.median(each['bare'] for each in without)
     print('%d tasks run again %.1f s after the begin of a kernel that has booted after %.1f s without cairn: '
-          '%+.1f s' % (count, all_run, bare, all_run - bare))
+          '%+.1f s, of which bare processes alone take %.1f s'
+          % (count, all_run, bare, all_run - bare, spawning))
     return 0
 
 
 if __name__ == '__main__':
-    begin(int(sys.argv[2])) if sys.argv[1:2] == ['begin'] else look()
+    (begin if sys.argv[1] == 'begin' else look)(int(sys.argv[2]))
