@@ -155,6 +155,23 @@ static int show_one(struct cli *cli)
     return status;
 }
 
+/* RET_HERE: some task is PLUGIN, or is to be. */
+static int ask_whether_it_is_here(struct cli *cli, const char *plugin, bool *ret_here)
+{
+    char path[CLI_URL_SIZE];
+    json_t *list, *entry;
+    size_t at;
+    int status =
+        cli_get(cli, cli_path(cli, path, "/v1/plugins?type=csi&prefix=%s", plugin), &list, NULL);
+
+    if (status != 0)
+        return status;
+    *ret_here = false;
+    json_array_foreach(list, at, entry) *ret_here |= text_equal(cli_value(entry, "ID"), plugin);
+    json_decref(list);
+    return CLI_OK;
+}
+
 /* RET_LISTS: PLUGIN can say which volumes there are. */
 static int ask_whether_it_lists(struct cli *cli, const char *plugin, bool *ret_lists)
 {
@@ -183,12 +200,14 @@ static int print_external(struct cli *cli, const char *plugin)
     struct cli_table table = {0};
     json_t *answer, *entry, *node;
     size_t at, n;
-    bool lists;
+    bool here = false, lists = false;
 
     cli_heading(cli, cli_format("Known to plugin %s", plugin));
-    int status = ask_whether_it_lists(cli, plugin, &lists);
+    int status = ask_whether_it_is_here(cli, plugin, &here);
+    if (status == 0 && here)
+        status = ask_whether_it_lists(cli, plugin, &lists);
     if (status == 0 && !lists)
-        (void)puts("It lists none");
+        (void)puts(here ? "It lists none" : "It is not here");
     if (status != 0 || !lists)
         return status;
     status = cli_get(cli, cli_path(cli, path, "/v1/volumes/external?plugin_id=%s", plugin), &answer,
