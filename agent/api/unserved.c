@@ -2,7 +2,9 @@
  * What Nomad's agents take from a query, or from a body, and this one does not act on: refused by
  * name, so that nobody takes an answer for one to what he has asked.
  *
- * Names that no agent knows are passed over, as there.  Follows nomad v2.0.5 command/agent/.
+ * Names that no agent knows are passed over, as there.  So is per_page, with which Nomad's command
+ * line looks for each job: a list is one page, behind which no other follows.  Follows nomad v2.0.5
+ * command/agent/.
  */
 #include "agent/api/part.h"
 
@@ -17,19 +19,22 @@ enum { ROUTES_MAX = 8 };
             "/v1/volumes", "/v1/acl/tokens"                                                        \
     }
 
+/* What Nomad says first of a list that it cannot make so; who hears it makes do with the whole one
+ * (the command line: the jobs that can be dispatched, or are periodic). */
+#define NO_PAGES "failed to create result paginator: "
+
 static const struct {
     const char *name;
     uint8_t methods;
     const char *routes[ROUTES_MAX];
+    const char *first; /* of the refusal */
 } unserved[] = {
-    {"filter", API_GET, LISTS},
-    {"per_page", API_GET, LISTS},
-    {"next_token", API_GET, LISTS},
-    {"reverse", API_GET, LISTS},
-    {"related", API_GET, {"/v1/evaluation/*"}},
-    {"log_include_location", API_GET, {"/v1/agent/monitor"}},
-    {"eval_priority", API_DELETE, {"/v1/job/*"}},
-    {"reschedule", API_PUT, {"/v1/allocation/*/stop"}},
+    {"filter", API_GET, LISTS, NO_PAGES},
+    {"next_token", API_GET, LISTS, NO_PAGES},
+    {"reverse", API_GET, LISTS, NO_PAGES},
+    {"log_include_location", API_GET, {"/v1/agent/monitor"}, ""},
+    {"eval_priority", API_DELETE, {"/v1/job/*"}, ""},
+    {"reschedule", API_PUT, {"/v1/allocation/*/stop"}, ""},
 };
 
 /* What says the same as nothing. */
@@ -62,7 +67,8 @@ bool api_is_served(struct api_request *request)
             !is_among(unserved[i].routes, route->path) ||
             is_nothing(http_query(request->exchange, unserved[i].name)))
             continue;
-        api_refuse(request, 400, "%s is not available here in this release", unserved[i].name);
+        api_refuse(request, 400, "%s%s is not available here in this release", unserved[i].first,
+                   unserved[i].name);
         return false;
     }
     return true;

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { SEARCH_MATCHES_MAX = 20, SEARCH_CONTEXTS = 7 };
+enum { SEARCH_MATCHES_MAX = 20, SEARCH_CONTEXTS = 7, RELATED_MAX = 20 };
 
 json_t *api_evaluation(struct api *api, const struct alone_evaluation *evaluation)
 {
@@ -77,12 +77,36 @@ static const struct alone_evaluation *find(struct api_request *request)
     return evaluation;
 }
 
+/* What waits behind EVALUATION, and behind that; in short, as lists have it. */
+static json_t *related(struct api *api, const struct alone_evaluation *evaluation)
+{
+    static const char *const not_in_short[] = {"FailedTGAllocs", "QueuedAllocations",
+                                               "JobModifyIndex", "Wait"};
+    json_t *list = json_array();
+
+    while (evaluation->blocked_id[0] != '\0' && json_array_size(list) < RELATED_MAX) {
+        evaluation = alone_evaluation(api->parts->alone, evaluation->blocked_id);
+        if (evaluation == NULL)
+            break; /* it is so old that it was forgotten */
+        json_t *entry = api_evaluation(api, evaluation);
+        for (size_t i = 0; i < COUNT_OF(not_in_short); i++)
+            (void)json_object_del(entry, not_in_short[i]); /* it was just made with it */
+        check(json_array_append_new(list, entry) == 0);
+    }
+    return list;
+}
+
 void api_eval_get(struct api_request *request)
 {
     const struct alone_evaluation *evaluation = find(request);
+    bool wants_related = false;
 
-    if (evaluation != NULL)
-        api_reply(request, api_evaluation(request->api, evaluation));
+    if (evaluation == NULL || !api_query_bool(request, "related", &wants_related))
+        return;
+    json_t *to = api_evaluation(request->api, evaluation);
+    if (wants_related)
+        api_set(to, "RelatedEvals", related(request->api, evaluation));
+    api_reply(request, to);
 }
 
 static bool keep_of_evaluation(void *ctx, const char *id, const struct alloc *alloc)

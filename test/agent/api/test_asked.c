@@ -40,8 +40,7 @@ static void test_what_is_not_served_is_refused_by_name(void **state)
     static const char *const lists[] = {
         "jobs",        "allocations", "evaluations",       "nodes",
         "deployments", "volumes",     "volumes?type=host", "acl/tokens"};
-    static const char *const words[] = {"filter=ID==1", "per_page=5", "next_token=a",
-                                        "reverse=true"};
+    static const char *const words[] = {"filter=ID==1", "next_token=a", "reverse=true"};
     char path[128], name[32];
 
     for (size_t i = 0; i < COUNT_OF(lists); i++) {
@@ -66,6 +65,46 @@ static void test_what_asks_for_nothing_is_passed_over(void **state)
 {
     assert_count(*state, "/v1/jobs?per_page=0&next_token=&filter=&reverse=false", 0);
     assert_count(*state, "/v1/nodes?stale&nobody_knows=1", 1);
+}
+
+/* Nomad's command line looks so for each job that it is given, and for what can be dispatched; it
+ * does without a filter where this is what it is told. */
+static void test_list_is_one_page(void **state)
+{
+    whole_register(*state, "web", 1);
+    whole_register(*state, "web-2", 1);
+    whole_turns(*state);
+    assert_count(*state, "/v1/jobs?prefix=web&per_page=1", 2);
+    assert_refused(*state, "GET", "/v1/jobs?prefix=web&filter=ParameterizedJob+is+not+nil", 400,
+                   "failed to create result paginator");
+}
+
+static void test_evaluation_tells_what_waits_behind_it(void **state)
+{
+    char path[128];
+
+    whole_register_job(*state,
+                       json_pack("{s:s, s:s, s:[s], s:[{s:s, s:i, s:[{s:s, s:s, s:{s:s}}]}]}", "ID",
+                                 "web", "Type", "service", "Datacenters", "elsewhere", "TaskGroups",
+                                 "Name", "g", "Count", 1, "Tasks", "Name", "t", "Driver",
+                                 "raw_exec", "Config", "command", "/bin/true"));
+    whole_turns(*state);
+    json_t *list = get(*state, "/v1/evaluations?status=complete");
+    const char *id = json_string_value(json_object_get(json_array_get(list, 0), "ID"));
+    assert_true(text_format(path, sizeof(path), "/v1/evaluation/%s", id));
+    json_t *plain = get(*state, path);
+    assert_null(json_object_get(plain, "RelatedEvals"));
+    assert_true(text_append(path, sizeof(path), "?related=true"));
+    json_t *whole = get(*state, path), *related = json_object_get(whole, "RelatedEvals");
+    assert_int_equal(json_array_size(related), 1);
+    const json_t *behind = json_array_get(related, 0);
+    assert_string_equal(json_string_value(json_object_get(behind, "ID")),
+                        json_string_value(json_object_get(plain, "BlockedEval")));
+    assert_string_equal(json_string_value(json_object_get(behind, "Status")), "blocked");
+    assert_null(json_object_get(behind, "QueuedAllocations"));
+    json_decref(list);
+    json_decref(plain);
+    json_decref(whole);
 }
 
 static void test_registration_with_what_is_not_served_is_refused(void **state)
@@ -211,6 +250,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_what_is_not_served_is_refused_by_name),
         TEST(test_what_asks_for_nothing_is_passed_over),
+        TEST(test_list_is_one_page),
+        TEST(test_evaluation_tells_what_waits_behind_it),
         TEST(test_registration_with_what_is_not_served_is_refused),
         TEST(test_other_nodes_and_servers_are_not_asked),
         TEST(test_evaluations_are_listed_by_job_and_status),
