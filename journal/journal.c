@@ -328,7 +328,7 @@ void journal_close(struct journal *journal)
     if (journal->copy_fd >= 0)
         (void)close(journal->copy_fd); /* memory only */
     if (journal->lock_fd >= 0)
-        (void)close(journal->lock_fd); /* the lock ends with it; nothing was written */
+        lock_release(journal->lock_fd);
     codec_free(journal->codec);
     free(journal);
 }

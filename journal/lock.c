@@ -209,6 +209,15 @@ int lock_share(const char *directory, int *ret_fd, struct err *err)
     return err_os(err, ERR_IO, os, "lock the journal in %s", directory);
 }
 
+void lock_release(int fd)
+{
+    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+
+    (void)fcntl(fd, F_OFD_SETLK, &lock); /* else it ends with the last copy of FD */
+    (void)flock(fd, LOCK_UN);
+    (void)close(fd); /* nothing was written */
+}
+
 bool lock_is_held(const char *directory)
 {
     /* Who shares it only watches, in memory, and keeps nobody from reading. */

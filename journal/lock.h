@@ -18,6 +18,10 @@ int lock_take(const char *directory, int *ret_fd, struct err *err);
  * another one that shares.  ERR_GONE: no daemon ever ran there. */
 int lock_share(const char *directory, int *ret_fd, struct err *err);
 
+/* Gives it up at once, and closes FD: a process that is being made has copies of all that we have
+ * open until its exec, and would keep it for as long. */
+void lock_release(int fd);
+
 /* True if a process that could be asked holds the lock; takes nothing itself. */
 bool lock_is_held(const char *directory);
 
