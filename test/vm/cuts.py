@@ -58,8 +58,9 @@ class Known:
         for name in self.copied - set(copies):
             raise Wrong('copy %s of the journal was made and is not there' % name)
         for name, (code, text) in copies.items():
-            # Half a copy is none, and says so.
-            if code != 0 and (name in self.copied or code != 1 or 'open the journal' not in text):
+            # Half a copy is none, and says so: its file is not whole, or its directory empty.
+            is_half = code == 1 and ('open the journal' in text or 'no journal in' in text)
+            if code != 0 and (name in self.copied or not is_half):
                 raise Wrong('a copy of the journal: %d, %s' % (code, text[:2000]))
         self.copied = set()
 
