@@ -110,6 +110,24 @@ static void test_lock_of_a_dying_daemon_is_waited_for(void **state)
     assert_true(WIFSIGNALED(child_end(&holder)));
 }
 
+static void hold_copies_of_descriptors(int orders, int answers)
+{
+    child_done(answers);
+    child_wait(orders);
+}
+
+static void test_closed_journal_is_free_whoever_has_copies_of_its_descriptors(void **state)
+{
+    struct journal *journal = open_journal(JOURNAL_WRITE);
+    struct child holder = child_start(hold_copies_of_descriptors);
+
+    (void)state;
+    child_await(&holder);
+    journal_close(journal);
+    journal_close(open_journal(JOURNAL_WRITE));
+    child_kill(&holder);
+}
+
 static void test_same_process_cannot_open_twice(void **state)
 {
     struct journal *journal = open_journal(JOURNAL_WRITE), *again;
@@ -599,6 +617,7 @@ int main(void)
         TEST(test_second_daemon_is_refused_with_the_number_of_the_first),
         TEST(test_lock_of_a_killed_daemon_does_not_block),
         TEST(test_lock_of_a_dying_daemon_is_waited_for),
+        TEST(test_closed_journal_is_free_whoever_has_copies_of_its_descriptors),
         TEST(test_same_process_cannot_open_twice),
         TEST(test_quarantine_while_reading_is_refused),
         TEST(test_missing_or_unused_journal_is_gone_and_nothing_is_made),
