@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 json_t *api_text(const char *text)
 {
@@ -32,43 +33,25 @@ static char *put_digits(char *at, int64_t number, unsigned digits)
     return at + digits;
 }
 
-/* Days since 1970 as a date: of eras of 400 years, which are all alike, and years that begin in
- * March, so that the day that is not always there is the last. */
-static void date_of(int64_t days, int64_t *ret_year, int64_t *ret_month, int64_t *ret_day)
-{
-    enum { ERA = 146097, TO_MARCH_0 = 719468 };
-    int64_t from_0 = days + TO_MARCH_0, era = from_0 / ERA, in_era = from_0 % ERA;
-    int64_t year = (in_era - in_era / 1460 + in_era / 36524 - in_era / 146096) / 365;
-    int64_t in_year = in_era - (365 * year + year / 4 - year / 100);
-    int64_t month = (5 * in_year + 2) / 153; /* 0 is March */
-
-    *ret_day = in_year - (153 * month + 2) / 5 + 1;
-    *ret_month = month < 10 ? month + 3 : month - 9;
-    *ret_year = 400 * era + year + (*ret_month <= 2);
-}
-
-/* Written by hand: a fifth of what an alloc costs would be gmtime and printf. */
+/* Written by hand: a tenth of what an alloc costs would be printf. */
 void api_time(char to[API_TIME_SIZE], int64_t unix_ns)
 {
-    int64_t seconds = unix_ns / 1000000000, in_day = seconds % 86400, year, month, day;
+    time_t seconds = (time_t)(unix_ns / 1000000000);
+    struct tm parts;
     char *at = to;
 
     if (unix_ns <= 0) {
         (void)text_copy(to, API_TIME_SIZE, "0001-01-01T00:00:00Z"); /* it fits */
         return;
     }
-    date_of(seconds / 86400, &year, &month, &day);
+    (void)gmtime_r(&seconds, &parts); /* of times within our range: always succeeds */
     const struct {
-        int64_t number;
+        int number;
         unsigned digits;
         char behind;
     } fields[] = {
-        {year, 4, '-'},
-        {month, 2, '-'},
-        {day, 2, 'T'},
-        {in_day / 3600, 2, ':'},
-        {in_day / 60 % 60, 2, ':'},
-        {in_day % 60, 2, '.'},
+        {parts.tm_year + 1900, 4, '-'}, {parts.tm_mon + 1, 2, '-'}, {parts.tm_mday, 2, 'T'},
+        {parts.tm_hour, 2, ':'},        {parts.tm_min, 2, ':'},     {parts.tm_sec, 2, '.'},
     };
     for (size_t i = 0; i < COUNT_OF(fields); i++) {
         at = put_digits(at, fields[i].number, fields[i].digits);
