@@ -34,6 +34,7 @@ TAKES = re.compile(r'^(?:# )?In a whole run it (keeps a core busy|waits) for (\d
 PASSED = re.compile(r'^\[       OK \] ', re.M)
 FAILED = re.compile(r'^\[  FAILED  \] (\S+)$', re.M)
 SKIPPED = re.compile(r'^\[  SKIPPED \] (\S+)$', re.M)
+COMPLAINS = re.compile(r'^not ok|[Ee]rror:|ERROR: |left behind|^Traceback| != ')
 TAP = re.compile(r'^(not )?ok \d+(?: - (.*?))?( # SKIP.*)?$', re.M)
 
 
@@ -114,6 +115,12 @@ def last_words(done, lines):
     return '       | ' + '\n       | '.join(done.output.splitlines()[-lines:])
 
 
+def complaint(done):
+    """The line in which DONE says first that something is not as it should be, or its last."""
+    lines = done.output.strip().splitlines() or ['it said nothing']
+    return next(filter(COMPLAINS.search, lines), lines[-1]).strip()[:200]
+
+
 def builds_of(source):
     """The names of the builds that SOURCE is run in; None: in all."""
     with open(source) as text:
@@ -185,10 +192,12 @@ def main():
         if not report(ended[-1], totals):
             failed.append(ended[-1])
     for each in failed:  # once more, where the end of a log is all that is kept
-        print('failed: %s\n%s' % (each.name, last_words(each, 30)))
+        print('failed: %s\n%s' % (each.name, last_words(each, 15)))
     print('slowest: ' + most(ended, lambda done: done.took_s))
     print('busiest: ' + most(ended, lambda done: done.busy_s))
     print('busy for %.0f s in all' % sum(done.busy_s for done in ended))
+    for each in failed:
+        print('failed: %s: %s' % (each.name, complaint(each)))
     print('%d passed, %d failed, %d skipped' % (totals.passed, totals.failed, totals.skipped))
     sys.exit(1 if totals.failed or not totals.passed else 0)
 

@@ -4,6 +4,9 @@
 
 #include <dirent.h>
 
+/* Ends with 21 when it is interrupted, from when it says so. */
+#define INTERRUPTIBLE "trap 'exit 21' INT; echo x > ready; while :; do sleep 0.01; done"
+
 static struct driver_start start_of(struct room *room, const char *task)
 {
     struct driver_start start = room_start_of(room, 1);
@@ -12,14 +15,19 @@ static struct driver_start start_of(struct room *room, const char *task)
     return start;
 }
 
+/* What is interrupted next is not the shell that has not got to its trap yet. */
 static void start_running(struct room *room, const char *task)
 {
     struct driver_start start = start_of(room, task);
+    char ready[PATH_SIZE];
 
+    assert_int_equal(path_join(ready, room->task_dir, "ready"), 0);
+    assert_true(unlink(ready) == 0 || errno == ENOENT);
     driver_start(room->drivers, &start, room_on_done, room);
     room_run(room, room->completions + 1, 0);
     if (room->result.outcome != DRIVER_RUNNING)
         fail_msg("%s", room->result.error.text);
+    await_file(ready);
 }
 
 static void stop_and_destroy(struct room *room, const char *task, int code)
@@ -41,7 +49,7 @@ static void test_shims_outlive_a_nursery_and_another_is_made(void **state)
 
     room_need_root();
     room_open(room);
-    room_script(room, "trap 'exit 21' INT; while :; do sleep 0.01; done");
+    room_script(room, INTERRUPTIBLE);
     start_running(room, "first");
     struct proc_identity shim = room->result.shim, nursery = room->drivers->nursery.process;
     assert_true(proc_is_alive(&nursery));
@@ -86,7 +94,7 @@ static void test_nothing_of_a_task_stays_in_the_nursery_or_another_shim(void **s
 
     room_need_root();
     room_open(room);
-    room_script(room, "trap 'exit 21' INT; while :; do sleep 0.01; done");
+    room_script(room, INTERRUPTIBLE);
     start_running(room, "first");
     start_running(room, "second");
     assert_opens_nothing_of(room->result.shim.pid, "first");
@@ -134,7 +142,7 @@ static void test_nursery_ends_with_its_daemon(void **state)
     struct room *room = *state;
 
     room_need_root();
-    room_script(room, "trap 'exit 21' INT; while :; do sleep 0.01; done");
+    room_script(room, INTERRUPTIBLE);
     in_crashing_daemon(room, start_one);
     for (int i = 0; i < PATIENCE_MS && helpers(room) > 1; i++)
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -166,7 +174,7 @@ static void test_shim_that_cannot_be_forked_is_told_with_the_reason(void **state
     if (access("/sys/fs/cgroup/pids/cgroup.procs", W_OK) != 0)
         skip(); /* there is no other way to keep it from forking */
     room_open(room);
-    room_script(room, "trap 'exit 21' INT; while :; do sleep 0.01; done");
+    room_script(room, INTERRUPTIBLE);
     start_running(room, "first");
     (void)text_format(nursery, sizeof(nursery), "%d",
                       room->drivers->nursery.process.pid); /* fits */
