@@ -15,7 +15,7 @@ Programs print cmocka's or TAP lines; exit status 77 means skipped, and the last
 why.  The last line printed here counts.
 
 A test that works for long and proves in fewer builds what it would prove in all says so in a line of
-its head comment, "Built as debug, asan: ...", and is run in those only, when several are asked for.
+its head comment, "Built as debug, clang-asan: ...", and is run in those only, when several are asked for.
 """
 import argparse
 import concurrent.futures

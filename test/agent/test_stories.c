@@ -3,7 +3,7 @@
  * tells, and keeps what it expects always at crash points all over it, in both fates.
  * CAIRN_GOLDEN=1 writes the traces anew; `cairn sim -story NAME` tells one.
  *
- * Built as asan: each build's worlds are the same ones, which same_worlds.py compares, and a
+ * Built as clang-asan: each build's worlds are the same ones, which same_worlds.py compares, and a
  * release goes through all crash points of all stories; how memory is used remains to be seen.
  */
 #include <setjmp.h>

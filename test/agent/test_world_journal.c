@@ -5,7 +5,7 @@
  *     test_journal               the tests
  *     test_journal DIR [SEEDS]   restarts from the journal in DIR: crash points, drawn lives
  *
- * Built as debug, asan: same_worlds.py says that builds do the same.
+ * Built as debug, clang-asan: same_worlds.py says that builds do the same.
  */
 #include <setjmp.h>
 #include <stdarg.h>

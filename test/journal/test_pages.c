@@ -3,7 +3,7 @@
  * never a crash.  `test_pages all` flips every bit of a small journal, each in its turn, and draws
  * 20,000 larger damages; it says what came of them and takes minutes.
  *
- * Built as debug, asan: clang's sanitizers see the same code in fuzz_pages.c.
+ * Built as debug: sanitizers see the same code in fuzz_pages.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,8 @@
 /*
  * What a node takes: up to each limit, not one more, also when many ask within one turn.
  *
- * Built as debug, asan: full nodes are large, and what fills them is tried small in all builds.
+ * Built as debug, clang-asan: full nodes are large, and what fills them is tried small in all
+ * builds.
  */
 #include "server/alone/part.h"
 #include "test/server/small_life.h"

@@ -3,7 +3,7 @@
  * what it leaves out of a state changes nothing; that it is complete, and the same every time.
  * (`cairn sim -search` makes the large ones.)
  *
- * Built as debug, asan: same_worlds.py says that builds do the same.
+ * Built as debug, clang-asan: same_worlds.py says that builds do the same.
  */
 #include <setjmp.h>
 #include <stdarg.h>
