@@ -51,6 +51,21 @@ def start_ticks(pid):
         return None
 
 
+def words_of(pid):
+    """The environment and the command line of a process.  Within an exec it has neither for a moment,
+    though whoever waits for the exec may have been told already; what runs no file has none ever, and
+    raises FileNotFoundError."""
+    while True:
+        os.readlink('/proc/%s/exe' % pid)
+        with open('/proc/%s/cmdline' % pid, 'rb') as cmdline:
+            line = cmdline.read()
+        with open('/proc/%s/environ' % pid, 'rb') as environ:
+            environment = environ.read()
+        if line:
+            return environment, line.replace(b'\0', b' ').decode(errors='replace').strip()
+        time.sleep(0.001)
+
+
 def has_bridges():
     """True if groups can have networks with mode bridge."""
     return os.path.exists('/usr/lib/cni/bridge') and shutil.which('iptables') is not None
@@ -215,18 +230,15 @@ class Node:
         that it is just making: until their exec they have its memory, and with it its name."""
         found, own = {}, None
         if self.process is not None and self.process.poll() is None:
-            with open('/proc/%d/cmdline' % self.process.pid, 'rb') as cmdline:
-                own = cmdline.read().replace(b'\0', b' ').decode(errors='replace').strip()
+            own = words_of(self.process.pid)[1]
         for name in os.listdir('/proc'):
             if not name.isdigit():
                 continue
             try:
-                with open('/proc/%s/environ' % name, 'rb') as environ:
-                    ours = self.mark.encode() in environ.read().split(b'\0')
-                with open('/proc/%s/cmdline' % name, 'rb') as cmdline:
-                    line = cmdline.read().replace(b'\0', b' ').decode(errors='replace').strip()
+                environ, line = words_of(name)
             except (FileNotFoundError, ProcessLookupError, PermissionError):
                 continue
+            ours = self.mark.encode() in environ.split(b'\0')
             if ours and line and line != own and start_ticks(int(name)) is not None \
                     and (self.process is None or int(name) != self.process.pid):
                 found[int(name)] = line
