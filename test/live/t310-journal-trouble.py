@@ -39,15 +39,35 @@ class SmallNode(Node):
         """To the last block; without RESERVE what the journal had put by is taken, too."""
         data = os.path.join(self.journal, 'data.mdb')
         if not reserve:
-            subprocess.run(['fallocate', '--punch-hole', '--offset',
-                            str(os.path.getsize(data)), '--length', str(64 << 20), data],
-                           check=True)
+            with self.halted():  # what it writes behind that end meanwhile would be gone
+                subprocess.run(['fallocate', '--punch-hole', '--offset',
+                                str(os.path.getsize(data)), '--length', str(64 << 20), data],
+                               check=True)
         with open(os.path.join(self.journal, 'ballast'), 'wb', buffering=0) as ballast:
             try:
                 while True:
                     ballast.write(b'x' * 4096)
             except OSError:
                 pass
+
+    @contextlib.contextmanager
+    def halted(self):
+        """The daemon, if it is there, does nothing in any of its threads."""
+        if not self.alive():
+            yield
+            return
+        tasks = '/proc/%d/task' % self.process.pid
+
+        def states():
+            for task in os.listdir(tasks):
+                with open('%s/%s/stat' % (tasks, task)) as stat:
+                    yield stat.read().rpartition(')')[2].split()[0]
+        os.kill(self.process.pid, signal.SIGSTOP)
+        try:
+            wait_for('it to halt', lambda: set(states()) == {'T'})
+            yield
+        finally:
+            os.kill(self.process.pid, signal.SIGCONT)
 
     def free(self):
         os.unlink(os.path.join(self.journal, 'ballast'))

@@ -476,20 +476,32 @@ def what_there_is(node):
             'files': sum(len(names) for _, _, names in os.walk(node.data))}
 
 
+def assert_same(what, before, after):
+    assert len(before) == len(after), 'a restart changed how many %s there are' % what
+    changed = ['%s: %s, was %s' % (key, new.get(key), old.get(key)) for old, new in zip(before, after)
+               for key in old.keys() | new.keys() if old.get(key) != new.get(key)]
+    assert not changed, 'a restart changed what users see of %s: %s' % (what, '; '.join(changed))
+
+
 def ten_restarts_change_no_task_and_leak_nothing():
     """R-20, R-38, R-62: same processes, same answers, same numbers of everything."""
     node = Node()
     node.start()
     node.get('/v1/client/stats')  # read aside: from here on there is a pool
     empty = counts(node)
-    node.run_job(groups({'g%d' % i: 'exec sleep %d' % (1000 + i) for i in range(10)}, 'service',
-                        KillTimeout=milliseconds(2000)))
+    job = groups({'g%d' % i: 'exec sleep %d' % (1000 + i) for i in range(10)}, 'service',
+                 KillTimeout=milliseconds(2000))
+    for group in job['TaskGroups']:
+        group['Update'] = {'MaxParallel': 1, 'MinHealthyTime': milliseconds(1)}
+    node.run_job(job)
     for name in ('zebra', 'ant'):
         empty_job = groups({'g': 'exit 0'})
         empty_job['ID'] = empty_job['Name'] = name
         empty_job['TaskGroups'][0]['Count'] = 0
         node.run_job(empty_job)
     wait_for('all tasks', lambda: all(node.running(group='g%d' % i) for i in range(10)))
+    wait_for('their verdicts', lambda: [deployment['Status'] for deployment in
+                                        node.get('/v1/deployments')] == ['successful'])
     allocs, jobs, world = node.allocs(), node.get('/v1/jobs'), what_there_is(node)
     for _ in range(10):
         node.kill()
@@ -501,8 +513,8 @@ def ten_restarts_change_no_task_and_leak_nothing():
         wait_for('no more than one descriptor a task', lambda: counts(node)['descriptors']
                  <= empty['descriptors'] + 10 and counts(node)['threads'] <= 1 + POOL_THREADS)
         wait_for('the same as before', lambda: what_there_is(node) == world)
-        assert node.allocs() == allocs, 'a restart changed what users see of allocs'
-        assert node.get('/v1/jobs') == jobs, 'a restart changed what users see of jobs'
+        assert_same('allocs', allocs, node.allocs())
+        assert_same('jobs', jobs, node.get('/v1/jobs'))
     node.finish()
 
 

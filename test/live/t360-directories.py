@@ -90,7 +90,8 @@ def a_disk_that_is_too_full_is_cleared_of_what_ended_first():
         wait_for('the end of the second', lambda: [
             a['ClientStatus'] for a in node.allocs('second')] == ['complete'])
         assert 'ended allocs are collected' in node.log()
-        assert len(os.listdir(os.path.join(small, 'alloc'))) == 2
+        left = os.listdir(os.path.join(small, 'alloc'))
+        assert len(left) == 2, left
         node.finish()
     finally:
         node.close()

@@ -50,6 +50,7 @@ def many(node):
                                 EphemeralDisk={'SizeMB': 110})
     node.run_job(job)
     wait_for('all tasks', lambda: len(states(node, 'running')) == TASKS)
+    wait_for('what they run', lambda: len(sleepers(node)) == TASKS)
 
 
 def states(node, state):
