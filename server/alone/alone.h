@@ -60,7 +60,8 @@ struct alone_config {
     struct alone_node node;
     int64_t token_min_ns, token_max_ns; /* that tokens last which end, 0: Nomad's defaults */
     size_t allocs_kept;                 /* ended ones; beyond them the oldest are destroyed */
-    /* More are when their file system is too full: so many, and then it is measured again. */
+    /* More are when their file system is too full: so many, and when they have gone it is measured
+     * again. */
     struct disk_limits disk_limits;
     size_t collect_at_once;
     bool

@@ -117,6 +117,8 @@ struct alone {
     struct disk_use disk;       /* of the allocs, as it was measured last */
     uint64_t disk_wanted_mb;    /* by one that waits for it, 0: none does */
     bool disk_given_up;         /* it is full, and nothing is left to be collected */
+    size_t disk_leaving;        /* allocs have to go before more are collected for it */
+    unsigned disk_looks;        /* at it since the last one went */
     bool disk_told;             /* and that was said */
     bool room_freed;            /* what waits for room is to be looked at */
     struct job_list looks;      /* to be looked at by the next tidy */

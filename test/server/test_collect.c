@@ -128,6 +128,23 @@ static void test_full_disk_takes_few_at_once_and_asks_again(void **state)
     assert_null(strstr(told + 1, "no ended alloc is left to be collected"));
 }
 
+static void test_full_disk_awaits_what_is_leaving_it_but_not_for_ever(void **state)
+{
+    struct small_life *small = *state;
+    struct disk_use use = {.bytes_used = (uint64_t)95 << 20, .bytes_free = (uint64_t)5 << 20};
+
+    for (int i = 0; i < 7; i++)
+        (void)end_one(small, "j");
+    for (int look = 0; look < 1 + 10; look++)
+        alone_disk_measured(small->alone, &use); /* neither of the first two has gone yet */
+    small_settle(small);
+    assert_int_equal(core_count(life_core(small->life), MACHINE_ALLOC), 5);
+    for (int look = 0; look < 1 + 10 + 1; look++)
+        alone_disk_measured(small->alone, &use);
+    small_settle(small);
+    assert_int_equal(core_count(life_core(small->life), MACHINE_ALLOC), 1);
+}
+
 static void test_without_inodes_ended_allocs_go_too(void **state)
 {
     struct small_life *small = *state;
@@ -300,6 +317,7 @@ int main(void)
         SMALL_TEST(test_collect_takes_all_that_ended_and_dead_jobs),
         SMALL_TEST(test_collect_waits_for_a_stop_that_is_not_committed),
         SMALL_TEST(test_full_disk_takes_few_at_once_and_asks_again),
+        SMALL_TEST(test_full_disk_awaits_what_is_leaving_it_but_not_for_ever),
         SMALL_TEST(test_without_inodes_ended_allocs_go_too),
         SMALL_TEST(test_what_has_no_room_on_the_disk_waits_for_garbage_to_go),
         SMALL_TEST(test_nothing_is_collected_for_who_lacks_something_else),
