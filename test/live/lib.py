@@ -359,11 +359,20 @@ class Node:
 
     @staticmethod
     def _remove_empty_cgroup(root):
-        for path, _, _ in os.walk(root, topdown=False):
+        def is_removed(path):
             try:
                 os.rmdir(path)
-            except OSError:
+            except FileNotFoundError:
                 pass
+            except OSError:
+                return False
+            return True
+
+        for path, _, _ in os.walk(root, topdown=False):
+            try:  # helpers end when they see that the daemon has
+                wait_for('it to be empty', lambda path=path: is_removed(path), limit_s=5)
+            except AssertionError:
+                pass  # what is left in it was told of
         try:
             os.rmdir(os.path.dirname(root))
         except OSError:
