@@ -237,6 +237,16 @@ struct disk_limits {
 /* What of it is used beyond its limit, "disk" or "inode"; NULL: nothing. */
 const char *policy_too_full(const struct disk_use *use, const struct disk_limits *limits);
 
+/* Ended allocs that have to go from it, and when the last one went or they were chosen, ms. */
+struct disk_leaving {
+    size_t allocs;
+    uint64_t since_ms;
+};
+
+/* True while what they leave free is to be measured before more are chosen: until all have gone, or
+ * none has for a while, since one that cannot be destroyed is not to keep a disk full. */
+bool policy_awaits_leaving(const struct disk_leaving *leaving, uint64_t now_ms);
+
 /* --- rescheduling: another alloc for one that has failed (nomad v1.1.2 nomad/structs) --- */
 
 enum reschedule_function { RESCHEDULE_CONSTANT, RESCHEDULE_EXPONENTIAL, RESCHEDULE_FIBONACCI };

@@ -95,3 +95,10 @@ const char *policy_too_full(const struct disk_use *use, const struct disk_limits
         return "disk";
     return is_beyond(use->inodes_used, use->inodes_free, limits->inodes_percent) ? "inode" : NULL;
 }
+
+bool policy_awaits_leaving(const struct disk_leaving *leaving, uint64_t now_ms)
+{
+    static const uint64_t PATIENCE_MS = 180000; /* three looks at a disk, by default */
+
+    return leaving->allocs > 0 && now_ms < leaving->since_ms + PATIENCE_MS;
+}

@@ -45,28 +45,17 @@ static size_t collect(struct alone *alone, size_t count, bool forced)
 
 /* --- a full disk --- */
 
-enum { LOOKS_MAX = 10 }; /* at a disk that stays full while none of those that have to go goes */
-
 static void look_at_queued(struct alone *alone)
 {
     for (struct job *job = alone->queued; job != NULL; job = job->queued_next)
         alone_look_later(alone, job, life_now_ms(alone->config.life));
 }
 
-/* What they leave free is not measured before they have gone. */
-static bool awaits_leaving(struct alone *alone)
-{
-    if (alone->disk_leaving == 0)
-        return false;
-    if (++alone->disk_looks <= LOOKS_MAX)
-        return true;
-    alone->disk_leaving = 0; /* as others may, which can be destroyed */
-    return false;
-}
-
 static void make_room(struct alone *alone, const char *full)
 {
-    if (awaits_leaving(alone))
+    uint64_t now_ms = life_now_ms(alone->config.life);
+
+    if (policy_awaits_leaving(&alone->leaving, now_ms))
         return;
     size_t collected = collect(alone, alone->config.collect_at_once, false);
 
@@ -78,8 +67,7 @@ static void make_room(struct alone *alone, const char *full)
             "no ended alloc is left to be collected: free some space or raise "
             "client.gc_%s_usage_threshold",
             full);
-    alone->disk_leaving = collected;
-    alone->disk_looks = 0;
+    alone->leaving = (struct disk_leaving){.allocs = collected, .since_ms = now_ms};
     alone->disk_told = collected == 0;
     if (collected == 0 && alone->disk_wanted_mb > 0) {
         alone->disk_wanted_mb = 0;
@@ -125,9 +113,8 @@ void alone_note_gone(void *ctx, const char *id, const struct alloc *alloc)
         kept_drop(alone, kept);
     if (job != NULL)
         alone_note_over(alone, job);
-    if (alone->disk_leaving > 0)
-        alone->disk_leaving--;
-    alone->disk_looks = 0;
+    alone->leaving.allocs -= alone->leaving.allocs > 0;
+    alone->leaving.since_ms = life_now_ms(alone->config.life);
     if (alone->config.measure_disk != NULL &&
         (alone->disk_wanted_mb > 0 ||
          policy_too_full(&alone->disk, &alone->config.disk_limits) != NULL))

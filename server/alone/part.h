@@ -117,8 +117,6 @@ struct alone {
     struct disk_use disk;       /* of the allocs, as it was measured last */
     uint64_t disk_wanted_mb;    /* by one that waits for it, 0: none does */
     bool disk_given_up;         /* it is full, and nothing is left to be collected */
-    size_t disk_leaving;        /* allocs have to go before more are collected for it */
-    unsigned disk_looks;        /* at it since the last one went */
     bool disk_told;             /* and that was said */
     bool room_freed;            /* what waits for room is to be looked at */
     struct job_list looks;      /* to be looked at by the next tidy */
@@ -126,6 +124,8 @@ struct alone {
     uint64_t look_at_ms;        /* the first time that one is, 0: never */
     struct job *periodic;       /* jobs that are launched when it is time */
     uint64_t launch_at_ms;      /* the first time that one may be */
+    /* What has to go from a full disk before more is collected for it. */
+    struct disk_leaving leaving;
     bool jobs_unsorted;
     uint64_t revision;
     struct job_list unsaved; /* changed, and the commit is to come */
