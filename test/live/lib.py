@@ -55,13 +55,14 @@ def words_of(pid):
     """The environment and the command line of a process.  Within an exec it has neither for a moment,
     though whoever waits for the exec may have been told already; what runs no file has none ever, and
     raises FileNotFoundError."""
+    end = time.monotonic() + PATIENCE
     while True:
         os.readlink('/proc/%s/exe' % pid)
         with open('/proc/%s/cmdline' % pid, 'rb') as cmdline:
             line = cmdline.read()
         with open('/proc/%s/environ' % pid, 'rb') as environ:
             environment = environ.read()
-        if line:
+        if line or time.monotonic() > end:
             return environment, line.replace(b'\0', b' ').decode(errors='replace').strip()
         time.sleep(0.001)
 

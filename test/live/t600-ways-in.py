@@ -13,7 +13,7 @@ import sys
 import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import NO_RESCHEDULE, Node, Refused, start_ticks, tap, wait_for  # noqa: E402
+from lib import NO_RESCHEDULE, Node, Refused, start_ticks, tap, wait_for, words_of  # noqa: E402
 
 CONFIG = 'plugin "raw_exec" {\n  config {\n    enabled = true\n  }\n}\n'
 
@@ -143,10 +143,8 @@ def pids(command):
     found = []
     for name in os.listdir('/proc'):
         try:
-            with open('/proc/%s/cmdline' % name, 'rb') as line:
-                if line.read().replace(b'\0', b' ').decode(errors='replace').strip() == command \
-                        and start_ticks(int(name)) is not None:
-                    found.append(int(name))
+            if words_of(int(name))[1] == command and start_ticks(int(name)) is not None:
+                found.append(int(name))
         except (OSError, ValueError):
             continue
     return found
