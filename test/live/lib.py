@@ -81,6 +81,8 @@ class Refused(Exception):
 
 
 class Node:
+    all = []
+
     def __init__(self, build=BUILD, config=''):
         self.build = build
         self.dir = tempfile.mkdtemp(prefix='cairn-live-')
@@ -98,6 +100,7 @@ class Node:
         self.environment = {}
         self.prefix = []
         self.passed = ()  # descriptors that the daemon inherits
+        Node.all.append(self)
         atexit.register(self.close)
 
     # --- the daemon ---
@@ -130,6 +133,10 @@ class Node:
 
     def alive(self):
         return self.process is not None and self.process.poll() is None
+
+    @classmethod
+    def alive_ones(cls):
+        return [node for node in cls.all if node.alive()]
 
     def kill(self):
         self.process.kill()
@@ -215,6 +222,18 @@ class Node:
         """The task's state once it has ended for good, else None."""
         state = self.task(job, group, task)
         return state if state and state['State'] == 'dead' else None
+
+    def plight(self):
+        """What somebody wants to know of it whose test has failed: its allocs, and its last words."""
+        lines = []
+        with contextlib.suppress(OSError, urllib.error.URLError, ValueError):
+            for alloc in self.get('/v1/allocations?task_states=true'):
+                lines.append('%s.%s %s' % (alloc['JobID'], alloc['TaskGroup'], alloc['ClientStatus']))
+                for name, state in (alloc['TaskStates'] or {}).items():
+                    lines.append('  %s %s, restarts %d: %s' % (name, state['State'], state['Restarts'],
+                                                               ', '.join(events(state)[-6:])))
+        lines += ['  %d %s' % (pid, line[:100]) for pid, line in self.payloads().items()]
+        return '\n'.join(lines) + '\nthe daemon said last:\n' + self.log(2500) + '\n'
 
     # --- the world ---
 
@@ -467,7 +486,8 @@ def tap(tests):
         except Exception:  # told as a failure, and the next one runs
             failed += 1
             print('not ok %d - %s' % (number, name))
-            print('# ' + traceback.format_exc().replace('\n', '\n# '), flush=True)
+            story = traceback.format_exc() + ''.join(node.plight() for node in Node.alive_ones())
+            print('# ' + story.replace('\n', '\n# '), flush=True)
             continue
         print('ok %d - %s%s' % (number, name, ' # SKIP ' + reason if reason else ''), flush=True)
     print('1..%d' % len(tests))

@@ -160,11 +160,11 @@ def who_takes_too_long_after_an_update_in_place_is_unhealthy():
     job = job_of(1000, count=1, healthy_ms=300)
     node.run_job(job)
     await_status(node, 0, 'successful')
-    slow = tuned(job_of(1000, count=1, healthy_ms=2000), 10)
-    updated(slow, HealthyDeadline=milliseconds(3000))
+    slow = tuned(job_of(1000, count=1, healthy_ms=10000), 10)
+    updated(slow, HealthyDeadline=milliseconds(10500))
     node.run_job(slow)
     [pid] = [pid for pid, line in node.payloads().items() if line == 'sleep 1000']
-    time.sleep(1.5)  # it begins anew when it is too late for it to last for 2 s by then
+    time.sleep(1)  # begun anew, it cannot have lasted for 10 s by then
     os.kill(pid, signal.SIGKILL)
     wait_for('its verdict', lambda: counts(node)[3] == 1)
     alloc = node.alloc('job', 'g')
