@@ -128,7 +128,7 @@ def who_goes_on_in_place_is_healthy_by_the_newer_version_or_not():
     node.run_job(first)
     await_status(node, 0, 'successful')
     before = runners(node)
-    node.run_job(tuned(job_of(1000, count=2, healthy_ms=1500), 3))
+    node.run_job(tuned(job_of(1000, count=2, healthy_ms=6000), 3))
     assert deployment(node)['Status'] == 'running', deployment(node)
     assert counts(node) == [2, 2, 0, 0], counts(node)
     own = deployment(node)['ID']
@@ -243,7 +243,7 @@ def users_hold_it_and_end_it():
     node = open_node()
     node.run_job(job_of(1000))
     await_status(node, 0, 'successful')
-    node.run_job(job_of(1001, healthy_ms=1500))
+    node.run_job(job_of(1001, healthy_ms=6000))
     steer(node, 'pause', Pause=True)
     wait_for('a healthy one', lambda: counts(node)[2] == 1)
     node.kill()
