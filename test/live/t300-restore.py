@@ -51,11 +51,8 @@ def after_a_reboot_tasks_start_again_without_using_up_attempts():
     node.run_job(service(sleeper(), restart=restart_policy(0)))
     wait_for('the task', lambda: node.running())
     old = node.await_pid('sleep 1000')
-    node.kill()
-    for pid in node.shims() + [old]:
-        os.kill(pid, signal.SIGKILL)
-    wait_for('the payload to end', lambda: start_ticks(old) is None)
-    node.boot('22222222-2222-4222-8222-222222222222')
+    node.reboot('22222222-2222-4222-8222-222222222222')
+    assert start_ticks(old) is None
     node.start()
     state = wait_for('the task again', lambda: node.pid_of('sleep 1000') and node.running())
     assert state['Restarts'] == 0 and not state['Failed'], state

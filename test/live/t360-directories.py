@@ -25,17 +25,6 @@ def lines(path):
         return file.read().splitlines()
 
 
-def reboot(node, boot_id):
-    """All that a reboot takes away is taken away; the disk stays."""
-    node.kill()
-    for pid in node.shims() + list(node.payloads()):
-        os.kill(pid, signal.SIGKILL)
-    wait_for('every process to end', lambda: not node.shims() and not node.payloads())
-    for point in sorted(node.mounts(), key=len, reverse=True):  # of a shared namespace
-        subprocess.run(['umount', point], check=True)
-    node.boot(boot_id)
-
-
 def an_ephemeral_disk_goes_on_with_the_next_alloc():
     """R-07: a sticky group's data, over updates, crashes and collections."""
     node = Node(config='client {\n  gc_max_allocs = 1\n}\n')
@@ -138,14 +127,14 @@ def two_reboots_then_the_end_leave_nothing():
     for count in (1, 2):
         wait_for('the payload', lambda: len(lines(home + '/t/said')) == count
                  and node.pid_of('sleep 1000'))
-        reboot(node, BOOTS[count])
+        node.reboot(BOOTS[count])
         assert os.listdir(os.path.join(node.data, 'client/shim')), 'no stale files to meet'
         node.start()
         wait_for('the task again', lambda: node.pid_of('sleep 1000') and node.running())
     assert len(lines(home + '/t/said')) == 3
     assert set(lines(home + '/t/said')) == {'tmpfs'}, lines(home + '/t/said')
     assert node.running()['Restarts'] == 0
-    reboot(node, BOOTS[3])
+    node.reboot(BOOTS[3])
     os.rmdir(home + '/t/secrets')
     node.start()
     wait_for('the task again', lambda: node.pid_of('sleep 1000') and node.running())
@@ -221,7 +210,7 @@ def an_alloc_without_its_directory_fails_with_that_reason():
     node.run_job(other)
     wait_for('both', lambda: node.running() and node.running(job='other'))
     home, alloc = alloc_dir(node), node.alloc('job', 'g')['ID']
-    reboot(node, BOOTS[1])
+    node.reboot(BOOTS[1])
     subprocess.run(['rm', '-r', home], check=True)
     node.start()
     wait_for('the alloc to fail', lambda: node.get('/v1/allocation/' + alloc)['ClientStatus']

@@ -83,6 +83,62 @@ def two_allocs_share_what_is_staged_over_crashes_of_everybody():
     storage.finish()
 
 
+def a_reboot_mounts_it_again_for_who_starts_again_and_for_nobody_else():
+    """R-65, R-05: no journaled mount is believed, and what was being undone is over."""
+    storage = Storage('disk')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('disk', 'multi-node-multi-writer')
+    for name in ('one', 'two', 'leaves'):
+        node.run_job(job('echo $NOMAD_JOB_NAME >> /srv/disk/words; exec sleep 1000', 'disk',
+                         access='multi-node-multi-writer', name=name))
+    wait_for('all', lambda: len(storage.read('disk', 'words').split()) == 3)
+    await_sleepers(node, 3)
+    storage.next('NodeUnpublishVolume', 'hang')
+    stop(node, 'leaves')
+    wait_for('it to be undone', lambda: '> NodeUnpublishVolume' in storage.read('calls'))
+    before = await_sleepers(node, 2)
+    node.reboot('11111111-2222-4333-8444-555555555555')
+    assert not [path for path in node.mounts() if '/csi/' in path]
+    node.start()
+    wait_for('both again', lambda: sorted(storage.read('disk', 'words').split()) ==
+             ['leaves', 'one', 'one', 'two', 'two'], limit_s=90)
+    await_statuses(node, 'running', name='one')
+    await_statuses(node, 'running', name='two')
+    assert not set(await_sleepers(node, 2).items()) & set(before.items())
+    assert storage.calls('NodeStage') == ['NodeStageVolume disk OK'] * 2, storage.calls()
+    wait_for('the claim of who left', lambda: node.get('/v1/volumes?type=csi')[0]['CurrentWriters'] == 2,
+             limit_s=90)
+    for name in ('one', 'two'):
+        assert node.task(name, 'g', 't')['Restarts'] == 0, node.task(name, 'g', 't')
+        stop(node, name)
+    storage.finish()
+
+
+def who_reads_cannot_write_and_each_alloc_has_its_own():
+    storage = Storage('disk', 'own[0]', 'own[1]')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('disk', 'multi-node-reader-only')
+    for disk in ('own[0]', 'own[1]'):
+        storage.register(disk)
+    node.run_job(job('touch /srv/disk/written || echo "cannot: $NOMAD_JOB_NAME" > $NOMAD_TASK_DIR/said; '
+                     'exec sleep 1000', 'disk', access='multi-node-reader-only', read_only=True))
+    each = job('echo $NOMAD_ALLOC_INDEX > /srv/own/index; exec sleep 1000', 'own', name='each', count=2)
+    each['TaskGroups'][0]['Volumes']['own']['PerAlloc'] = True
+    node.run_job(each)
+    await_statuses(node, 'running')
+    await_statuses(node, 'running', 'running', name='each')
+    wait_for('what the reader said', lambda: os.path.exists(os.path.join(
+        node.data, 'alloc', node.alloc('job', 'g')['ID'], 't', 'local', 'said')))
+    assert storage.read('disk', 'written') == '' and not os.path.exists(storage.path('disk', 'written'))
+    for index in '01':
+        wait_for('its index', lambda: storage.read('own[%s]' % index, 'index') == index + '\n')
+    stop(node)
+    stop(node, 'each')
+    storage.finish()
+
+
 def task_that_is_slow_to_end_keeps_its_volume():
     storage, node = with_a_disk()
     node.run_job(job('trap "sleep 1; echo last > /srv/disk/words; exit 0" INT; echo first > /srv/disk/words; '
@@ -672,6 +728,8 @@ def group_waits_for_a_volume_that_nobody_has_registered():
 sys.exit(tap([
     a_volume_is_mounted_used_and_taken_away,
     two_allocs_share_what_is_staged_over_crashes_of_everybody,
+    a_reboot_mounts_it_again_for_who_starts_again_and_for_nobody_else,
+    who_reads_cannot_write_and_each_alloc_has_its_own,
     task_that_is_slow_to_end_keeps_its_volume,
     exclusive_volume_moves_from_one_to_the_next,
     ok_without_a_mount_starts_nothing,
