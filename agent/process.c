@@ -4,11 +4,15 @@
 #include "agent/daemon.h"
 #include "io/log.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
+
+enum { FILES_AT_ONCE = 8192 }; /* 64 KiB of the kernel's memory */
 
 struct process {
     struct loop *loop;
@@ -109,6 +113,17 @@ static uint64_t raise_files(void)
     return soft;
 }
 
+/* The kernel's table of descriptors doubles when it is full, and once there are threads each time
+ * waits until all processors have let go of the old one: some ms, in the midst of a start or of a
+ * restore.  So it gets its size while there is one thread; it never shrinks. */
+static void widen_files(void)
+{
+    int last = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, FILES_AT_ONCE - 1);
+
+    if (last >= 0) /* else the limit is lower, or there is nothing to copy: it doubles */
+        close(last);
+}
+
 /* No core file with the environments of tasks in it.  Not by a limit, which tasks would inherit. */
 static void hide_memory(void)
 {
@@ -126,6 +141,7 @@ int process_run(const struct config *config, struct service *service)
     struct daemon_process facts = {.crash_at = crash_at_of_environment(),
                                    .files_soft = raise_files(),
                                    .listen_fd = service->listen_fd > 0 ? service->listen_fd : 0};
+    widen_files();
     set_heap();
     hide_memory();
     check_guard_push(&guard, on_check_failed, &process);
