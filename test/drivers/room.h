@@ -33,7 +33,7 @@
 static const struct alloc_spec in_host
     __attribute__((unused)) = {.network_mode = "", .hostname = ""};
 
-enum { PATIENCE_MS = 20000, EXITS_MAX = 16 };
+enum { PATIENCE_MS = 60000, EXITS_MAX = 16 };
 
 struct room {
     char path[PATH_SIZE]; /* everything lies below */

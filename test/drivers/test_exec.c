@@ -539,8 +539,8 @@ static void test_memory_without_a_limit_is_what_the_host_has(void **state)
 
     open_exec(room);
     room->task.resources = (struct spec_resources){
-        .cpu_mhz = 100, .memory_mb = 32, .memory_max_mb = SPEC_MEMORY_UNLIMITED};
-    room_script(room, "head -c 200m /dev/zero | tail -c 150m > /dev/null");
+        .cpu_mhz = 1000, .memory_mb = 32, .memory_max_mb = SPEC_MEMORY_UNLIMITED};
+    room_script(room, "head -c 64m /dev/zero | tail -c 48m > /dev/null");
     room_start_running(room, 1);
     room_await_exit(room);
     assert_int_equal(room->exit.code, 0);
