@@ -6,16 +6,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-uint64_t crash_at_of_environment(void)
+struct crash crash_of_environment(void)
 {
-    uint64_t at = 0;
+    struct crash crash = {0};
 
-    (void)text_to_u64(getenv("CAIRN_CRASH_AT"), &at); /* otherwise it stays 0 */
-    return at;
+    if (!text_to_u64(getenv("CAIRN_CRASH_AT"), &crash.at)) /* otherwise it stays 0 */
+        crash.stops = text_to_u64(getenv("CAIRN_STOP_AT"), &crash.at);
+    return crash;
 }
 
 void crash_point(struct crash *crash)
 {
     if (++crash->passed == crash->at)
-        (void)kill(getpid(), SIGKILL); /* cannot fail for ourselves */
+        (void)kill(getpid(), crash->stops ? SIGSTOP : SIGKILL); /* cannot fail for ourselves */
 }

@@ -547,7 +547,7 @@ struct daemon *daemon_new(const struct config *config, struct loop *loop,
     daemon->parts.loop = loop;
     if (process != NULL)
         daemon->process = *process;
-    daemon->parts.crash.at = daemon->process.crash_at;
+    daemon->parts.crash = daemon->process.crash;
     daemon->parts.listen_fd = daemon->process.listen_fd;
     check_guard_push(&guard, on_check_failed, daemon);
     int code = open_parts(daemon, err);

@@ -14,7 +14,7 @@ struct daemon;
 
 /* What the process adds that the daemon lives in. */
 struct daemon_process {
-    uint64_t crash_at;   /* for tests (crash.h), else 0 */
+    struct crash crash;  /* for tests */
     uint64_t files_soft; /* soft limit of descriptors that payloads get, 0: the process' own */
     int listen_fd;       /* a socket that listens where CONFIG says already, moved; 0: none */
 };

@@ -138,7 +138,7 @@ int process_run(const struct config *config, struct service *service)
     struct err err = {0};
     int status = 0;
 
-    struct daemon_process facts = {.crash_at = crash_at_of_environment(),
+    struct daemon_process facts = {.crash = crash_of_environment(),
                                    .files_soft = raise_files(),
                                    .listen_fd = service->listen_fd > 0 ? service->listen_fd : 0};
     widen_files();

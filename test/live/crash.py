@@ -10,13 +10,13 @@ an artifact and three templates that change, one to be told by a signal, one by 
 another start, in whose leader a command is run, beside which a job is dispatched with a payload, and which is updated,
 stopped and purged.  "volumes": a storage plugin that runs as a task and two jobs that share a volume
 of it, of which one stops, then the plugin is killed, then the other stops; with --both the plugin
-dies whenever the daemon does.  Where there are CNI plugins, the groups of services have networks of their own
+dies whenever the daemon does, with --plugin in its place, while it is stopped.  Where there are CNI plugins, the groups of services have networks of their own
 with a mapped port.  For each point n the whole scenario runs on a node of its own; when
 the daemon dies it is started again and the scenario goes on.  Audited each time: at most one
 payload of a task at a time, no more starts than attempts, true exit codes, no volume let go under
 a user and none missing where a payload starts, nothing left behind.
 
-usage: test/live/crash.py [--all | --every K] [--group | --volumes [--both]] [--workers N] [POINT...]
+usage: test/live/crash.py [--all | --every K] [--group | --volumes [--both | --plugin]] [--workers N] [POINT...]
 """
 import argparse
 import base64
@@ -24,10 +24,12 @@ import concurrent.futures
 import io
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -521,6 +523,10 @@ class VolumesRun(Run):
             os.path.join(where, name) for where, folders, _ in os.walk(root) for name in folders
             if os.path.join(where, name) not in stay]
 
+    def unclaimed(self):
+        [volume] = self.node.get('/v1/volumes?type=csi')
+        return volume['CurrentReaders'] + volume['CurrentWriters'] == 0
+
     def check_calls(self):
         """No volume is unstaged while it is published."""
         published = set()
@@ -534,9 +540,12 @@ class VolumesRun(Run):
                 elif words[1] == 'NodeUnstageVolume' and words[0] == '>':
                     assert not published, 'unstaged under %r' % published
 
+    def begin(self):
+        self.node.start(crash_at=self.point, wait=False)
+
     def scenario(self):
         node = self.node
-        node.start(crash_at=self.point, wait=False)
+        self.begin()
         self.step('the daemon', lambda: node.get('/v1/agent/self'))
         self.mark = node.node_mark() if node.alive() else self.step('the mark', node.node_mark)
         self.step('the plugin', lambda: self.submitted(plugin_job(self.storage)))
@@ -552,12 +561,39 @@ class VolumesRun(Run):
         self.check_starts()
         self.step('nothing to be mounted', lambda: not self.left())
         self.check_calls()
+        self.step('no claim to be left', self.unclaimed)
         self.step('the purge', self.purged)
         node.audit(self.mark)
 
 
 class BothRun(VolumesRun):
     kills_plugin = True
+
+
+class PluginRun(VolumesRun):
+    """The daemon waits at that point until the plugin is dead, and lives."""
+
+    def begin(self):
+        self.node.start(stop_at=self.point, wait=False)
+        threading.Thread(target=self.await_stop, daemon=True).start()
+
+    def await_stop(self):
+        pid = self.node.process.pid
+        while state_of(pid) not in (None, 'T'):
+            time.sleep(0.005)
+        if state_of(pid) == 'T':
+            self.kill_plugin()
+            os.kill(pid, signal.SIGCONT)
+            self.died = 1
+
+
+def state_of(pid):
+    """The letter of its state; None: it is gone."""
+    try:
+        with open('/proc/%d/stat' % pid) as stat:
+            return stat.read().rpartition(')')[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
 
 
 def run_point(point, kind):
@@ -579,6 +615,7 @@ def main():
     parser.add_argument('--group', action='store_true', help='the scenario of one with everything')
     parser.add_argument('--volumes', action='store_true', help='the one of a storage plugin')
     parser.add_argument('--both', action='store_true', help='which dies with the daemon')
+    parser.add_argument('--plugin', action='store_true', help='which dies alone')
     parser.add_argument('--workers', type=int, default=4)
     parser.add_argument('points', nargs='*', type=int)
     options = parser.parse_args()
@@ -586,7 +623,7 @@ def main():
     # Who is killed keeps what it wrote, synced or not: no disk has to be waited for.
     if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > MEMORY_BYTES:
         tempfile.tempdir = MEMORY
-    kind = (GroupRun if options.group else BothRun if options.both
+    kind = (GroupRun if options.group else BothRun if options.both else PluginRun if options.plugin
             else VolumesRun if options.volumes else Run)
     failed, done, beyond, start = [], 0, 0, time.monotonic()
     with concurrent.futures.ProcessPoolExecutor(options.workers) as pool:

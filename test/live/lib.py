@@ -110,10 +110,12 @@ class Node:
                    '-bind', '127.0.0.1', '-http-port', str(self.port)]
         return command + (['-config', self.config] if self.config else [])
 
-    def start(self, crash_at=None, wait=True):
+    def start(self, crash_at=None, stop_at=None, wait=True):
         env = dict(os.environ, CAIRN_TEST_MARK=os.path.basename(self.dir), **self.environment)
         if crash_at is not None:
             env['CAIRN_CRASH_AT'] = str(crash_at)
+        if stop_at is not None:
+            env['CAIRN_STOP_AT'] = str(stop_at)
         with open(self.output, 'ab') as log:
             self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=log, env=env, pass_fds=self.passed,
