@@ -118,10 +118,14 @@ static uint64_t raise_files(void)
  * restore.  So it gets its size while there is one thread; it never shrinks. */
 static void widen_files(void)
 {
-    int last = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, FILES_AT_ONCE - 1);
+    struct rlimit files;
 
-    if (last >= 0) /* else the limit is lower, or there is nothing to copy: it doubles */
-        close(last);
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    int size = files.rlim_cur < FILES_AT_ONCE ? (int)files.rlim_cur : FILES_AT_ONCE;
+    int last = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, size - 1);
+    if (last >= 0) /* else it doubles */
+        (void)close(last);
 }
 
 /* No core file with the environments of tasks in it.  Not by a limit, which tasks would inherit. */

@@ -21,6 +21,12 @@ def limits_of(pid):
     return int(words[3]), int(words[4])
 
 
+def table_of(pid):
+    """For how many descriptors the kernel has made room."""
+    with open('/proc/%d/status' % pid) as status:
+        return int(re.search(r'^FDSize:\s*(\d+)', status.read(), re.M)[1])
+
+
 def work_of(pid):
     """Ticks of CPU and wake-ups of a process, in all of its threads."""
     with open('/proc/%d/stat' % pid) as stat:
@@ -69,6 +75,7 @@ def the_soft_limit_is_raised_and_payloads_keep_theirs():
     with_limits(node, 40, 4096)
     node.start()
     assert limits_of(node.process.pid) == (4096, 4096), limits_of(node.process.pid)
+    assert table_of(node.process.pid) == 4096  # at once: with threads each doubling takes some ms
     many(node)
     assert limits_of(node.await_pid('sleep 1000')) == (40, 4096)
     payloads = sleepers(node)
