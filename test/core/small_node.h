@@ -85,12 +85,60 @@ static inline void small_task(struct small_node *node, const struct effect *effe
     }
 }
 
+/* The server and the storage plugin say yes to all. */
+static inline void small_volume(struct small_node *node, const struct effect *effect)
+{
+    static const struct {
+        uint8_t effect, lane, answer;
+    } answers[] = {
+        {VX_CLAIM, LANE_RPC, VE_CLAIMED},      {VX_UNCLAIM, LANE_RPC, VE_RELEASED},
+        {VX_STAGE, LANE_NODE, VE_STAGED},      {VX_UNSTAGE, LANE_NODE, VE_UNSTAGED},
+        {VX_PUBLISH, LANE_NODE, VE_PUBLISHED}, {VX_UNPUBLISH, LANE_NODE, VE_UNPUBLISHED},
+        {VX_LOOK, LANE_NODE, VE_MOUNT_FOUND},
+    };
+    const struct claim claim = {.external = "vol-1"};
+
+    for (size_t i = 0; i < COUNT_OF(answers); i++) {
+        if (answers[i].effect == effect->kind)
+            core_done(node->core, &effect->id, answers[i].lane, answers[i].answer,
+                      answers[i].answer == VE_CLAIMED ? &claim : NULL);
+    }
+}
+
+static inline void small_plugin(struct small_node *node, const struct effect *effect)
+{
+    const struct started started = {.payload_pid = 0};
+    const struct plugin_identity identity = {
+        .staging = 1, .healthy = 1, .provider = "disks.example", .version = "1.0"};
+
+    switch (effect->kind) {
+    case PX_LAUNCH:
+        core_done(node->core, &effect->id, LANE_DRIVER, PE_LAUNCHED, &started);
+        break;
+    case PX_RECOVER:
+        core_done(node->core, &effect->id, LANE_DRIVER, PE_RECOVERED, &started);
+        break;
+    case PX_PROBE:
+        core_done(node->core, &effect->id, LANE_NODE, PE_PROBED, NULL);
+        break;
+    case PX_IDENTIFY:
+        core_done(node->core, &effect->id, LANE_NODE, PE_IDENTIFIED, &identity);
+        break;
+    default:
+        break; /* news for others */
+    }
+}
+
 static inline void small_perform(void *ctx, const struct effect *effect)
 {
     struct small_node *node = ctx;
 
     if (effect->id.kind == MACHINE_TASK) {
         small_task(node, effect);
+    } else if (effect->id.kind == MACHINE_VOLUME) {
+        small_volume(node, effect);
+    } else if (effect->id.kind == MACHINE_PLUGIN) {
+        small_plugin(node, effect);
     } else if (effect->id.kind == MACHINE_ALLOC && effect->kind == AX_HOOK && !node->holds_hooks) {
         struct hook_outcome hook = {.hook = alloc_of(effect->record)->hook};
         core_done(node->core, &effect->id, LANE_HOOK, AE_HOOK_DONE, &hook);
@@ -250,7 +298,34 @@ static inline void small_define(struct small_node *node, unsigned number, const 
     core_tell(node->core, &id, TE_DEFINE, &define);
 }
 
-/* Places alloc NUMBER with the tasks TASKS ("web", or "web side"); posted, not yet stepped. */
+static inline struct machine_id small_claim_id(unsigned number, const char *volume)
+{
+    char alloc[UUID_TEXT_SIZE];
+
+    small_alloc_id(alloc, number);
+    return machine_id_join(MACHINE_VOLUME, alloc, volume);
+}
+
+static inline void small_claim(struct small_node *node, unsigned number, const char *volume)
+{
+    struct volume_define define = {.plugin = "disks", .namespace = "default"};
+    struct machine_id id = small_claim_id(number, volume);
+
+    (void)text_copy(define.volume, sizeof(define.volume), volume);
+    core_tell(node->core, &id, VE_DEFINE, &define);
+}
+
+/* The storage plugin disks, one that the configuration names; posted, not yet stepped. */
+static inline void small_disks(struct small_node *node)
+{
+    const struct plugin_define define = {.type = PLUGIN_CSI_NODE, .plugin = "disks"};
+    struct machine_id id = machine_id_make(MACHINE_PLUGIN, "csi/disks");
+
+    core_tell(node->core, &id, PE_DEFINE, &define);
+}
+
+/* Places alloc NUMBER with the tasks TASKS ("web", or "web side"), of which "+data" is none but a
+ * claim on the volume data of the plugin disks; posted, not yet stepped. */
 static inline void small_place(struct small_node *node, unsigned number, const char *tasks,
                                bool batch)
 {
@@ -270,12 +345,17 @@ static inline void small_place(struct small_node *node, unsigned number, const c
     (void)text_copy(names, sizeof(names), tasks);
     for (char *name = strsep(&rest, " "); name != NULL; name = strsep(&rest, " ")) {
         struct alloc_member *member = &assign->members[assign->members_count++];
-        member->kind = MEMBER_TASK;
-        (void)text_copy(member->name, sizeof(member->name), name);
+        bool is_claim = name[0] == '+';
+        member->kind = is_claim ? MEMBER_VOLUME : MEMBER_TASK;
+        (void)text_copy(member->name, sizeof(member->name), name + is_claim);
     }
     core_tell(node->core, &id, AE_ASSIGN, assign);
-    for (uint32_t i = 0; i < assign->members_count; i++)
-        small_define(node, number, assign->members[i].name, batch);
+    for (uint32_t i = 0; i < assign->members_count; i++) {
+        if (assign->members[i].kind == MEMBER_VOLUME)
+            small_claim(node, number, assign->members[i].name);
+        else
+            small_define(node, number, assign->members[i].name, batch);
+    }
     (void)text_format(key, sizeof(key), "alloc/%s", id.text);
     (void)text_format(
         spec, sizeof(spec),

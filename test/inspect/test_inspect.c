@@ -286,6 +286,50 @@ static void test_restore_tells_rows_effects_and_waits(void **state)
     free(after);
 }
 
+/* What storage plugins have mounted is looked at first, and they have to answer again. */
+static void test_restore_tells_of_volumes_and_plugins(void **state)
+{
+    struct inspecting *inspecting = *state;
+    struct small_node node;
+
+    small_open(&node, inspecting->journal);
+    small_disks(&node);
+    small_place(&node, 1, "web +data", false);
+    small_turns(&node);
+    small_close(&node);
+    assert_int_equal(run(inspecting, "restore -dir @/journal -after 5s"), 0);
+    assert_has(inspecting->out,
+               "volume a1000001/data  data of plugin disks claimed staged published\n"
+               "  takes    READY -RESTORE-> VERIFYING\n"
+               "  performs LOOK for generation 1\n"
+               "  waits    MOUNT_FOUND or MOUNT_MISSING or NODE_FAILED of LOOK, at most 10.000s\n");
+    assert_has(inspecting->out, "plugin csi/disks  disks 1.0\n"
+                                "  takes    READY -RESTORE-> RECOVERING\n"
+                                "  performs RECOVER for generation 1\n"
+                                "  waits    RECOVERED or LOST of RECOVER, at most 30.000s\n");
+    assert_int_equal(run(inspecting, "list -dir @/journal -kind volume"), 0);
+    assert_has(line_with(inspecting->out, "a1000001/data"), "READY");
+}
+
+/* Its plugin has not come; after a restart its server is asked again before that. */
+static void test_claim_that_waits_for_its_plugin_is_told_of(void **state)
+{
+    struct inspecting *inspecting = *state;
+    struct small_node node;
+
+    small_open(&node, inspecting->journal);
+    small_place(&node, 1, "web +data", false);
+    small_turns(&node);
+    small_close(&node);
+    assert_int_equal(run(inspecting, "show a1000001/data -dir @/journal"), 0);
+    assert_has(line_with(inspecting->out, "define.plugin"), "disks");
+    assert_has(inspecting->out, "CLAIMING -CLAIMED-> QUEUED");
+    assert_int_equal(run(inspecting, "restore -dir @/journal -after 5s"), 0);
+    assert_has(inspecting->out, "  takes    QUEUED -RESTORE-> CLAIMING\n"
+                                "  performs CLAIM for generation 1\n"
+                                "  waits    CLAIMED or RPC_FAILED of CLAIM, at most 1m0s\n");
+}
+
 static void test_restore_without_authority_holds_what_would_start(void **state)
 {
     struct inspecting *inspecting = *state;
@@ -486,6 +530,8 @@ int main(void)
         STORY(test_diff_names_each_changed_field),
         STORY(test_diff_shows_what_came_and_hides_secrets),
         EMPTY(test_restore_tells_rows_effects_and_waits),
+        EMPTY(test_restore_tells_of_volumes_and_plugins),
+        EMPTY(test_claim_that_waits_for_its_plugin_is_told_of),
         EMPTY(test_restore_without_authority_holds_what_would_start),
         EMPTY(test_restore_tells_what_a_lost_record_costs),
         EMPTY(test_restore_tells_of_an_alloc_that_would_be_adopted),

@@ -94,6 +94,58 @@ static void test_timeline_of_rebooted_and_failing_node(void **state)
     assert_has(line_with(inspecting->out, "  task web"), "!");
 }
 
+/* The state in which EVENT left the first machine of KIND, "": it had no such event. */
+static const char *state_after(const json_t *data, const char *kind, const char *event)
+{
+    size_t i, k;
+    json_t *lane, *step;
+
+    json_array_foreach(json_object_get(data, "lanes"), i, lane)
+    {
+        if (!text_equal(text_of(lane, "kind"), kind))
+            continue;
+        json_array_foreach(json_object_get(lane, "steps"), k, step)
+        {
+            if (text_equal(text_of(step, "event"), event))
+                return text_of(step, "state");
+        }
+        return "";
+    }
+    return "";
+}
+
+/* A claim waits for its plugin, has its volume, and is looked at when the daemon comes back. */
+static void test_timeline_draws_claims_and_plugins(void **state)
+{
+    struct inspecting *inspecting = *state;
+    struct small_node node;
+
+    small_open(&node, inspecting->journal);
+    small_place(&node, 1, "web +data", false);
+    small_turns(&node);
+    small_wait(&node, 5000);
+    small_disks(&node);
+    small_turns(&node);
+    small_wait(&node, 5000);
+    small_restart(&node, 3000, false);
+    small_wait(&node, 5000);
+    small_close(&node);
+    assert_int_equal(run(inspecting, "timeline -dir @/journal -width 120"), 0);
+    assert_has(line_with(inspecting->out, "  volume data"), "|QUEUED----");
+    assert_has(line_with(inspecting->out, "  volume data"), "|READY====");
+    assert_has(line_with(inspecting->out, "  plugin disks"), "|READY====");
+    assert_int_equal(run(inspecting, "timeline -dir @/journal -json"), 0);
+    json_t *data = json_loads(inspecting->out, 0, NULL);
+    assert_non_null(data);
+    assert_string_equal(state_after(data, "volume", "CLAIMED"), "QUEUED");
+    assert_string_equal(state_after(data, "volume", "PLUGIN_UP"), "STAGING");
+    assert_string_equal(state_after(data, "volume", "RESTORE"), "VERIFYING");
+    assert_string_equal(state_after(data, "volume", "MOUNT_FOUND"), "READY");
+    assert_string_equal(state_after(data, "plugin", "IDENTIFIED"), "READY");
+    assert_string_equal(state_after(data, "plugin", "RESTORE"), "RECOVERING");
+    json_decref(data);
+}
+
 /* --- JSON and page --- */
 
 static void check_data(json_t *data)
@@ -215,6 +267,7 @@ int main(void)
         STORY(test_timeline_marks_the_restart_of_the_daemon),
         STORY(test_timeline_tells_what_happened_in_order),
         EMPTY(test_timeline_of_rebooted_and_failing_node),
+        EMPTY(test_timeline_draws_claims_and_plugins),
         STORY(test_timeline_json_holds_lanes_and_tables),
         STORY(test_timeline_page_holds_the_data_and_loads_nothing),
         EMPTY(test_timeline_page_keeps_names_from_outside_inside_the_data),
