@@ -4,8 +4,9 @@
  * A library: a journal is opened, then each call prints one thing that was asked about it.  Works
  * on a live, stopped or copied journal without the daemon, and changes nothing but where its call
  * says so (inspect_import, inspect_quarantine_drop).  What cannot be read is said, counted and
- * skipped; the rest is shown.  Values that may be secret (environment, data of hooks) print as ***
- * unless they are to be revealed, and go into exports only where nobody else can read them.
+ * skipped; the rest is shown.  Values that may be secret (environment, headers of artifacts, texts
+ * of templates, data of hooks) print as *** unless they are to be revealed, and go into exports
+ * only where nobody else can read them.
  *
  * A moment is a text: a sequence number, 2026-01-31T15:04:05Z, 15:04:05 (UTC, on the day the log
  * ends or the day before), -5m (before the end of the log) or +90s (after its begin).

@@ -86,7 +86,8 @@ void inspect_print_summary(const struct machine *record, char *to, size_t size);
 /* core_describe, with control characters replaced. */
 void inspect_print_event(const struct journal_event *event, char *to, size_t size);
 
-/* Makes the values of "Env" objects and of members called "secret" ***, wherever they are. */
+/* Makes *** of what may be secret, wherever it is: the values of environments, of headers and of
+ * mount flags, texts of templates, members called "secret". */
 void inspect_redact(json_t *value);
 
 #endif

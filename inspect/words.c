@@ -126,9 +126,11 @@ void inspect_redact(json_t *value)
         const char *key;
         json_t *inner;
         size_t at;
-        if (text_equal(name, "secret") && json_is_string(item)) {
+        bool is_hidden = text_equal(name, "secret") || text_equal(name, "EmbeddedTmpl");
+        bool is_map = text_equal(name, "Env") || text_equal(name, "GetterHeaders");
+        if (is_hidden && json_is_string(item)) {
             (void)json_string_set(item, "***"); /* valid UTF-8 */
-        } else if (text_equal(name, "Env") && json_is_object(item)) {
+        } else if (is_map && json_is_object(item)) {
             json_object_foreach(item, key, inner)(void) json_string_set(inner, "***");
         } else if (text_equal(name, "MountFlags")) {
             json_array_foreach(item, at, inner)(void) json_string_set(inner, "***");

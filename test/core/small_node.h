@@ -330,7 +330,7 @@ static inline void small_place(struct small_node *node, unsigned number, const c
                                bool batch)
 {
     struct alloc_assign *assign = calloc(1, sizeof(*assign) + 4 * sizeof(assign->members[0]));
-    char names[64], key[JOURNAL_KEY_SIZE], spec[256], *rest = names;
+    char names[64], key[JOURNAL_KEY_SIZE], spec[320], *rest = names;
     struct machine_id id = small_alloc(number);
 
     check(assign != NULL);
@@ -360,7 +360,8 @@ static inline void small_place(struct small_node *node, unsigned number, const c
     (void)text_format(
         spec, sizeof(spec),
         "{\"ID\":\"%s\",\"Tasks\":[{\"Name\":\"web\",\"Env\":{\"PASSWORD\":\"hunter2\""
-        "}}]}",
+        "},\"Templates\":[{\"EmbeddedTmpl\":\"key=hunter2\"}],\"Artifacts\":[{\"GetterHeaders\":"
+        "{\"Authorization\":\"hunter2\"}}]}]}",
         id.text);
     core_spec(node->core, key, spec, strlen(spec));
     free(assign);

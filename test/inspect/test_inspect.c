@@ -87,6 +87,8 @@ static void test_show_alloc_prints_its_spec_without_secrets(void **state)
     assert_string_equal(text_of(json_object_get(json, "machine"), "state"), "TERMINAL");
     assert_true(json_array_size(json_object_get(json, "history")) > 5);
     json_decref(json);
+    assert_has(inspecting->out, "\"EmbeddedTmpl\":\"***\"");
+    assert_has(inspecting->out, "\"Authorization\":\"***\"");
     assert_lacks(inspecting->out, "hunter2");
 }
 
