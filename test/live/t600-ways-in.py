@@ -581,6 +581,29 @@ def the_end_of_a_log_and_of_a_file_is_shown():
     node.finish()
 
 
+def a_task_whose_logs_are_disabled_has_none():
+    """What it prints goes nowhere, and who asks for it hears at once that there is none."""
+    script = 'echo seen; echo seen >&2; touch "$NOMAD_TASK_DIR/printed"; sleep 1000'
+    node, alloc = start(dict(task('t', script), LogConfig={'Disabled': True}), task('loud', script))
+    for name in 't', 'loud':
+        wait_for('what it prints', lambda: os.path.exists(
+            os.path.join(node.data, 'alloc', alloc, name, 'local', 'printed')))
+    wait_for('the log', lambda: node.cli('alloc', 'logs', alloc, 'loud').stdout == 'seen\n')
+    node.kill()
+    node.start()
+    for name in 't', 'loud':
+        wait_for('the restart', lambda: node.running(name))
+    for asked in (), ('-stderr',), ('-f',), ('-tail', '-n', '1'):
+        failed = node.cli('alloc', 'logs', *asked, alloc, 't', check=False)
+        kind = 'stderr' if asked == ('-stderr',) else 'stdout'
+        assert failed.returncode == 1, failed
+        assert 'log type "%s" not found' % kind in failed.stdout, failed.stdout
+    logs = os.listdir(os.path.join(node.data, 'alloc', alloc, 'alloc', 'logs'))
+    assert 'loud.stdout.0' in logs and not [name for name in logs if name.startswith('t.')], logs
+    node.cli('job', 'stop', '-purge', 'job')
+    node.finish()
+
+
 def a_follower_is_told_what_is_written_next():
     node, alloc = start(task('t', 'echo first; while [ ! -e "$NOMAD_TASK_DIR/go" ]; do '
                              'sleep 0.05; done; echo second; sleep 1000'))
@@ -674,6 +697,7 @@ if __name__ == '__main__':
     sys.exit(tap([
         rotation_is_followed_without_gap_or_double,
         the_end_of_a_log_and_of_a_file_is_shown,
+        a_task_whose_logs_are_disabled_has_none,
         a_follower_is_told_what_is_written_next,
         a_log_whose_alloc_goes_ends,
         a_command_runs_as_its_task_does,
