@@ -74,6 +74,14 @@ struct csi_capability {
     size_t flags_count;
 };
 
+/* What its plugin knows of a volume besides what a call carries: it is never sent, and in no words
+ * of the answer either. */
+struct csi_hidden {
+    const struct csi_secrets *secrets;
+    const char *const *flags; /* of mount */
+    size_t flags_count;
+};
+
 /* Each call has some of these; NULL, 0 and empty are "not said".  A call that lacks what it needs,
  * or is given what it does not have, is ERR_INVALID. */
 struct csi_request {
@@ -90,6 +98,7 @@ struct csi_request {
     bool readonly;
     struct csi_map publish_context, volume_context, parameters;
     const struct csi_secrets *secrets;
+    struct csi_hidden hidden;     /* of any call */
     int64_t bytes_min, bytes_max; /* capacity */
     int32_t entries_max;
     const char *token;

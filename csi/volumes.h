@@ -11,7 +11,8 @@
  *     per-alloc/<alloc>/<volume>/<usage>               one for each claim, made by the plugin
  *
  * and in all of it no link is followed.  How a volume is mounted, and with which secrets, is known
- * in memory only, from when it was claimed until it is published; whoever undoes needs none of it.
+ * in memory only, from when it was claimed until the claim is given back: whoever undoes needs none
+ * of it, but to keep it out of what plugins say.
  * Everything is called on the loop's thread.
  */
 #ifndef CAIRN_CSI_VOLUMES_H
@@ -65,6 +66,11 @@ struct csi_terms {       /* borrowed for the call, and copied */
 void csi_volumes_know(struct csi_volumes *volumes, const struct csi_claim *claim,
                       const struct csi_terms *terms);
 void csi_volumes_forget(struct csi_volumes *volumes, const struct csi_claim *claim);
+
+/* What is known of the claim NAME of ALLOC is to be in no answer to REQUEST; borrowed, until
+ * something else is known. */
+void csi_volumes_hide(const struct csi_volumes *volumes, const char *alloc, const char *name,
+                      struct csi_request *request);
 
 /* --- steps --- */
 

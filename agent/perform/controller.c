@@ -7,7 +7,7 @@
 #include "agent/perform/controller.h"
 
 #include "agent/perform/answers.h"
-#include "csi/volumes.h"
+#include "agent/perform/volumes.h"
 #include "spec/names.h"
 
 #include <stdlib.h>
@@ -244,6 +244,7 @@ static int ask_mounted(struct building *building, struct parts *parts, const jso
         csi_volume_seen(instance->plugin_root, &claim, building->staging, building->target, err);
     to->volume_id = text_of(from, "ExternalID");
     to->target_path = building->target;
+    volumes_hide(parts, claim.alloc, claim.name, to);
     if ((instance->node_capabilities & CSI_NODE_STAGES) != 0)
         to->staging_path = building->staging;
     *ret_define = finding.define;

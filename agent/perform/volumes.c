@@ -323,13 +323,9 @@ void volumes_perform(struct parts *parts, const struct effect *effect)
         parts->control->unclaim(parts->control->ctx, &asked, released,
                                 perform_call_new(parts, effect));
         break;
-    case VX_UNPUBLISH:
-        if (record->machine.state != V_PUBLISHING) /* it is published again, else undone */
-            csi_volumes_forget(volumes->csi, &claim);
-        step(parts, effect, &claim);
-        break;
     case VX_STAGE:
     case VX_PUBLISH:
+    case VX_UNPUBLISH:
     case VX_UNSTAGE:
     case VX_LOOK:
     case VX_UNMOUNT:
@@ -348,6 +344,12 @@ void volumes_perform(struct parts *parts, const struct effect *effect)
     case VX_COUNT:
         unreachable("not of the world");
     }
+}
+
+void volumes_hide(const struct parts *parts, const char *alloc, const char *name,
+                  struct csi_request *request)
+{
+    csi_volumes_hide(parts->volumes->csi, alloc, name, request);
 }
 
 void volumes_unmount(struct parts *parts, const struct csi_found *found, csi_step_done *done,

@@ -20,6 +20,10 @@ void volumes_perform(struct parts *parts, const struct effect *effect);
 void volumes_unmount(struct parts *parts, const struct csi_found *found, csi_step_done *done,
                      void *ctx);
 
+/* As csi_volumes_hide. */
+void volumes_hide(const struct parts *parts, const char *alloc, const char *name,
+                  struct csi_request *request);
+
 /* Where the volumes are that ALLOC has claims on, by their names in the group. */
 struct volumes_mounted {
     struct hook_claim claims[SPEC_VOLUMES_MAX];

@@ -123,18 +123,36 @@ static void tell_refusal(struct csi_operation *operation, const struct grpc_repl
     text_whole(result->error.text);
 }
 
+/* TEXT of an answer without secrets, in ARENA. */
+static const char *hidden_text(const struct csi_operation *operation, const char *text,
+                               struct arena *arena)
+{
+    char said[CSI_TEXT_MAX + 1];
+
+    if (text == NULL || text[0] == '\0')
+        return text;
+    csi_secrets_hide(operation->secrets, text, said, sizeof(said));
+    return arena_copy(arena, said, strlen(said));
+}
+
 /* Its words for people, which a caller may show. */
 static void hide_in_answer(const struct csi_operation *operation, struct csi_answer *answer,
-                           char said[CSI_TEXT_MAX + 1])
+                           struct arena *arena)
 {
-    csi_secrets_hide(operation->secrets, answer->text, said, CSI_TEXT_MAX + 1);
-    answer->text = said;
+    struct csi_volume *volumes = arena_new(arena, answer->volumes_count * sizeof(*volumes));
+
+    answer->text = hidden_text(operation, answer->text, arena);
+    answer->condition.text = hidden_text(operation, answer->condition.text, arena);
+    for (size_t i = 0; i < answer->volumes_count; i++) {
+        volumes[i] = answer->volumes[i];
+        volumes[i].condition.text = hidden_text(operation, volumes[i].condition.text, arena);
+    }
+    answer->volumes = volumes;
 }
 
 static void conclude(struct csi_operation *operation, const struct grpc_reply *reply)
 {
     struct arena arena = {0};
-    char said[CSI_TEXT_MAX + 1];
     struct csi_answer answer;
     struct csi_result result = {
         .call = operation->call, .status = reply->status, .answered = reply->answered};
@@ -143,7 +161,7 @@ static void conclude(struct csi_operation *operation, const struct grpc_reply *r
         tell_refusal(operation, reply, &result);
     else if (csi_decode(operation->call, reply->message, reply->message_length, &arena, &answer,
                         &result.error) == 0) {
-        hide_in_answer(operation, &answer, said);
+        hide_in_answer(operation, &answer, &arena);
         result.answer = &answer;
     } else {
         result.status = GRPC_INTERNAL;

@@ -22,7 +22,7 @@ int csi_decode(enum csi_call call, const void *bytes, size_t length, struct aren
 size_t csi_secrets_count(const struct csi_secrets *secrets); /* 0 for NULL */
 const struct csi_pair *csi_secrets_pairs(const struct csi_secrets *secrets);
 
-/* What must not be told of REQUEST: its secrets, and what is to be mounted with. */
+/* What must not be told of REQUEST: its secrets, what is to be mounted with, and what is hidden. */
 struct csi_secrets *csi_secrets_of(const struct csi_request *request);
 
 /* TEXT with *** for whatever of it is of SECRETS, cut at SIZE - 1 bytes; or, if one of them is so

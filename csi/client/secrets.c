@@ -127,19 +127,30 @@ static void add_flag(struct csi_secrets *secrets, const char *flag)
     }
 }
 
+/* More than one map may hold, perhaps: nothing of this is sent. */
+static void add_values(struct csi_secrets *secrets, const struct csi_secrets *from)
+{
+    for (size_t i = 0; i < csi_secrets_count(from); i++)
+        *list_more(secrets) =
+            (struct csi_pair){copy_text(from->items[i].key), copy_text(from->items[i].value)};
+}
+
+static void add_flags(struct csi_secrets *secrets, const char *const *flags, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        add_flag(secrets, flags[i]);
+}
+
 struct csi_secrets *csi_secrets_of(const struct csi_request *request)
 {
-    const struct csi_secrets *from = request->secrets;
+    const struct csi_hidden *hidden = &request->hidden;
     struct csi_secrets *secrets = csi_secrets_new();
 
-    for (size_t i = 0; i < csi_secrets_count(from); i++)
-        check(csi_secrets_add(secrets, from->items[i].key, from->items[i].value, NULL) == 0);
-    for (size_t i = 0; i < request->capabilities_count; i++) {
-        const struct csi_capability *capability = &request->capabilities[i];
-
-        for (size_t n = 0; n < capability->flags_count; n++)
-            add_flag(secrets, capability->flags[n]);
-    }
+    add_values(secrets, request->secrets);
+    add_values(secrets, hidden->secrets);
+    for (size_t i = 0; i < request->capabilities_count; i++)
+        add_flags(secrets, request->capabilities[i].flags, request->capabilities[i].flags_count);
+    add_flags(secrets, hidden->flags, hidden->flags_count);
     return secrets;
 }
 

@@ -110,6 +110,16 @@ void csi_volumes_forget(struct csi_volumes *volumes, const struct csi_claim *cla
     csi_knowledge_drop(volumes->knowledge, claim->alloc, claim->name);
 }
 
+void csi_volumes_hide(const struct csi_volumes *volumes, const char *alloc, const char *name,
+                      struct csi_request *request)
+{
+    const struct csi_known *known = csi_knowledge_find(volumes->knowledge, alloc, name);
+
+    if (known != NULL)
+        request->hidden = (struct csi_hidden){known->secrets, (const char *const *)known->flags,
+                                              known->flags_count};
+}
+
 static void begin_waiting(const struct running *ended);
 
 static void finish(struct running *step)
@@ -392,7 +402,9 @@ static void make_call(struct running *step)
         request.staging_path = step->kind == CSI_STEP_UNPUBLISH ? NULL : staging;
     if (step->kind == CSI_STEP_PUBLISH || step->kind == CSI_STEP_UNPUBLISH)
         request.target_path = target;
-    if (!undoes(step)) {
+    if (undoes(step)) {
+        csi_volumes_hide(volumes, step->alloc, step->name, &request);
+    } else {
         check(known != NULL); /* by csi_volume_step */
         capability.fs_type = !step->block && known->fs_type[0] != '\0' ? known->fs_type : NULL;
         capability.flags = (const char *const *)known->flags;

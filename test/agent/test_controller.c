@@ -7,6 +7,7 @@
 #include "test/core/empty_life.h"
 
 #include "agent/perform/controller.h"
+#include "agent/perform/volumes.h"
 #include "test/csi/plugin.h"
 
 #include <cmocka.h>
@@ -16,6 +17,7 @@ static const char alloc[] = "11111111-2222-3333-4444-555555555555";
 struct fixture {
     struct plugin_process process; /* first: the scratch directory, the loop and the plugin */
     struct empty_life *empty;
+    struct config config;
     struct parts parts;
     struct plugin record;
     unsigned answers;
@@ -84,6 +86,12 @@ static int set_up(void **state)
     fixture->parts.life = fixture->empty->life;
     fixture->parts.plugins = csi_plugins_new(&config, &err);
     assert_non_null(fixture->parts.plugins);
+    assert_true(
+        text_copy(fixture->config.state_dir, sizeof(fixture->config.state_dir), config.state_dir));
+    fixture->parts.config = &fixture->config;
+    fixture->parts.loop = fixture->process.loop;
+    fixture->parts.volumes = volumes_new(&fixture->parts, &err);
+    assert_non_null(fixture->parts.volumes);
     *state = fixture;
     return 0;
 }
@@ -93,6 +101,7 @@ static int tear_down(void **state)
     struct fixture *fixture = *state;
     void *scratch = fixture->process.scratch, *empty = fixture->empty;
 
+    volumes_free(fixture->parts.volumes);
     csi_plugins_free(fixture->parts.plugins);
     assert_null(fixture->parts.asked); /* whoever asked was told, or is known to be gone */
     loop_free(fixture->process.loop);

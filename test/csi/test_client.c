@@ -378,6 +378,36 @@ static void test_map_and_text_are_bounded(void **state)
                         "publish_context is longer than is allowed");
 }
 
+static void expect_hidden_conditions(void *ctx, const struct csi_result *result)
+{
+    const struct csi_answer *answer = result->answer;
+    (void)ctx;
+
+    if (result->call == CSI_LIST_VOLUMES)
+        assert_string_equal(answer->volumes[0].condition.text, "***");
+    else
+        assert_string_equal(answer->condition.text, "of *** only");
+}
+
+static void test_conditions_of_volumes_tell_no_secrets(void **state)
+{
+    struct plugin_process *plugin = *state;
+    const struct csi_hidden hidden = {.flags = (const char *const[]){"worn,key=sesame"},
+                                      .flags_count = 1};
+
+    plugin->on_answer = expect_hidden_conditions;
+    plugin_ask_and_wait(plugin, (struct csi_request){.call = CSI_LIST_VOLUMES, .hidden = hidden});
+    assert_true(plugin->answered);
+    /* VolumeCondition: abnormal, "of sesame only" */
+    plugin_next(plugin, "raw 12120801120e6f6620736573616d65206f6e6c79");
+    plugin_ask_and_wait(plugin, (struct csi_request){.call = CSI_NODE_STATS,
+                                                     .volume_id = "v",
+                                                     .target_path = "/t",
+                                                     .hidden = hidden});
+    assert_true(plugin->answered);
+    plugin->on_answer = NULL;
+}
+
 /* --- what a plugin refuses --- */
 
 static void test_refusal_is_told_in_its_own_words_but_for_secrets(void **state)
@@ -401,6 +431,18 @@ static void test_refusal_is_told_in_its_own_words_but_for_secrets(void **state)
         "plugin hp: NodeStageVolume: UNAUTHENTICATED: login with ****** in *** failed: "
         "100% k\xc3\xbchl?");
     assert_int_equal(plugin->last.outcome.verdict, CSI_REFUSED);
+
+    /* One that carries none of it, to undo what was done with it. */
+    plugin_next(plugin, "say 13 umount -o password=sesame,vers=3 of hunter2 failed in eu1");
+    plugin_ask_and_wait(
+        plugin, (struct csi_request){.call = CSI_NODE_UNPUBLISH,
+                                     .volume_id = "v",
+                                     .target_path = "/t",
+                                     .hidden = {.secrets = secrets,
+                                                .flags = (const char *const[]){"password=sesame"},
+                                                .flags_count = 1}});
+    assert_string_equal(plugin->last.error.text, "plugin hp: NodeUnpublishVolume: INTERNAL: "
+                                                 "umount -o ***,vers=3 of *** failed in ***");
     csi_secrets_free(secrets);
 
     /* What surrounds a letter or two says which they are. */
@@ -725,6 +767,7 @@ int main(void)
         cmocka_unit_test(test_probe_may_say_that_it_is_not_ready),
         cmocka_unit_test(test_answers_that_are_not_valid_name_plugin_and_call),
         cmocka_unit_test(test_map_and_text_are_bounded),
+        cmocka_unit_test(test_conditions_of_volumes_tell_no_secrets),
         cmocka_unit_test(test_refusal_is_told_in_its_own_words_but_for_secrets),
         cmocka_unit_test(test_mount_options_are_hidden_where_they_are_words),
         cmocka_unit_test(test_words_beside_an_answer_tell_no_secret),

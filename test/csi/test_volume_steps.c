@@ -299,6 +299,18 @@ static void test_ok_that_leaves_the_mount_is_a_lie_until_somebody_insists(void *
     assert_true(is_clean(fixture));
 }
 
+static void test_who_undoes_tells_no_secret_that_was_mounted_with(void **state)
+{
+    struct fixture *fixture = *state;
+
+    mount_both(fixture);
+    next(fixture, "NodeUnpublishVolume", "say 13 umount -o noatime of hunter2");
+    assert_true(run(fixture, STEP(UNPUBLISH)) < 0);
+    assert_non_null(strstr(fixture->result.error.text, "umount -o *** of ***"));
+    undo_both(fixture);
+    assert_true(is_clean(fixture));
+}
+
 static void test_refusal_to_undo_counts_only_while_there_is_something(void **state)
 {
     struct fixture *fixture = *state;
@@ -721,6 +733,7 @@ int main(void)
         STEPS_TEST(test_ok_without_a_mount_is_a_lie),
         STEPS_TEST(test_ok_before_it_is_done_is_waited_for),
         STEPS_TEST(test_ok_that_leaves_the_mount_is_a_lie_until_somebody_insists),
+        STEPS_TEST(test_who_undoes_tells_no_secret_that_was_mounted_with),
         STEPS_TEST(test_refusal_to_undo_counts_only_while_there_is_something),
         STEPS_TEST(test_answer_that_was_lost_is_found_done),
         STEPS_TEST(test_refusals_are_told_apart),
