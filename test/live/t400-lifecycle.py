@@ -184,7 +184,8 @@ def a_job_is_restarted_so_many_at_a_time():
     assert all(alloc['TaskStates']['t']['Restarts'] == 1 for alloc in allocs_of(node))
     said = node.cli('job', 'restart', '-on-error', 'fail', '-reschedule', 'job').stdout
     assert said.count('is running') == 3, said
-    assert len(ids_that_run(node)) == 3 and not ids_that_run(node) & set(before)
+    wait_for('the end of those that were replaced',
+             lambda: len(ids_that_run(node)) == 3 and not ids_that_run(node) & set(before))
     listed = {alloc['ID']: alloc for alloc in allocs_of(node)}
     assert all(listed[id]['NextAllocation'] in listed for id in before), listed
     answer = node.cli('job', 'restart', 'job', check=False)  # nobody is there to be asked
