@@ -1,6 +1,6 @@
 /*
- * Figures for those who watch: of the node, what it has given away, and, where that is configured,
- * of each task that runs.
+ * Figures for those who watch: of the node, what it has given away, its jobs (jobs/figures.c), and,
+ * where that is configured, each task that runs.
  *
  * Names, labels and units are those of Nomad's client (client/client.go,
  * client/allocrunner/hookstats/hookstats.go and client/allocrunner/taskrunner/task_runner.go of
@@ -650,6 +650,7 @@ static void put_all(struct sheet *sheet, struct metrics *metrics)
         if (metrics->host_known)
             put_host(sheet, metrics->api, &metrics->host, labels, count);
     }
+    api_put_job_figures(sheet, metrics->api);
     put_daemon(sheet, metrics->api, metrics->host_age_ms);
     put_plugins(sheet, metrics->api);
     put_tasks(sheet, metrics);

@@ -316,6 +316,21 @@ json_t *api_make_index(struct api *api, void *ctx);
 struct alone_evaluation;
 json_t *api_evaluation(struct api *api, const struct alone_evaluation *evaluation);
 
+/* --- counts of jobs (jobs/jobs.c) --- */
+
+/* How a job's allocs are, group by group: zeroed, and its list freed by the caller. */
+struct api_counting {
+    struct api_job_counts *groups;
+    size_t count, size;
+};
+
+/* Counts anew; the list is used again, and its names are JOB's. */
+void api_count_job(struct api *api, const struct alone_job *job, struct api_counting *counting);
+
+/* Those of all jobs, for those who watch (jobs/figures.c). */
+struct sheet;
+void api_put_job_figures(struct sheet *sheet, struct api *api);
+
 /* --- children of jobs (jobs/dispatch.c) --- */
 
 /* How the jobs are that were dispatched of one, by its namespace and id. */

@@ -133,6 +133,7 @@ struct config {
     bool publishes_node;                   /* telemetry.publish_node_metrics, default true */
     bool publishes_allocs;     /* telemetry.publish_allocation_metrics: of each task that runs */
     bool hides_hooks;          /* telemetry.disable_allocation_hook_metrics, default false */
+    bool hides_dispatched;     /* telemetry.disable_dispatched_job_summary_metrics, default false */
     bool publishes_prometheus; /* telemetry.prometheus_metrics, default true */
     bool take_over, new_node;  /* flags only: what a copied directory is to be (home.h) */
 };

@@ -529,6 +529,39 @@ def what_nomads_client_counts_has_its_name_here():
     node.finish()
 
 
+def jobs_are_counted_as_nomads_leader_does():
+    node = Node()
+    node.start()
+    node.run_job(job(task('t', 'exec sleep 1000')))
+    node.run_job({'ID': 'work', 'Type': 'batch', 'ParameterizedJob': {}, 'TaskGroups': [
+        {'Name': 'g', 'Tasks': [task('t', 'exit 0')]}]})
+    child = node.put('/v1/job/work/dispatch', {})['DispatchedJobID']
+
+    def figures(kind, *labels):
+        return {tuple(gauge['Labels'].get(label) for label in labels) + (gauge['Name'].split('.')[-1],):
+                gauge['Value'] for gauge in node.get('/v1/metrics')['Gauges']
+                if gauge['Name'].startswith('nomad.nomad.%s.' % kind)}
+
+    wait_for('both', lambda: node.running() and node.get('/v1/job/' + child)['Status'] == 'dead')
+    assert figures('job_status') == {('pending',): 0, ('running',): 2, ('dead',): 1}
+    shown = figures('job_summary', 'job', 'task_group', 'namespace', 'parent_id', 'dispatch_id')
+    assert {labels: value for labels, value in shown.items() if value} == {
+        ('job', 'g', 'default', None, None, 'running'): 1,
+        (child, 'g', 'default', 'work', child.split('/dispatch-')[1], 'complete'): 1}, shown
+    assert {labels[-1] for labels in shown if labels[0] == 'work'} == {
+        'queued', 'starting', 'running', 'complete', 'failed', 'lost', 'unknown'}, shown
+    text = node.cli('operator', 'metrics', '-format', 'prometheus').stdout
+    assert text.count('# TYPE nomad_nomad_job_summary_running gauge\n') == 1, text
+    node.kill()
+    node.config = os.path.join(node.dir, 'agent.hcl')
+    with open(node.config, 'w') as out:
+        out.write('telemetry {\n  disable_dispatched_job_summary_metrics = true\n}\n')
+    node.start()
+    assert {labels[0] for labels in figures('job_summary', 'job')} == {'job', 'work'}
+    assert figures('job_status')[('dead',)] == 1
+    node.finish()
+
+
 def what_the_machine_is_like_is_among_its_attributes():
     node = Node()
     node.start()
@@ -714,5 +747,6 @@ if __name__ == '__main__':
         who_shows_his_token_in_a_handshake_is_who_it_says,
         every_gauge_of_nomads_client_has_its_name_here,
         what_nomads_client_counts_has_its_name_here,
+        jobs_are_counted_as_nomads_leader_does,
         what_the_machine_is_like_is_among_its_attributes,
     ]))

@@ -33,13 +33,7 @@ const struct alone_job *api_find_job(struct api_request *request)
 
 /* --- counts --- */
 
-/* How a job's allocs are, group by group. */
-struct counting {
-    struct api_job_counts *groups;
-    size_t count, size;
-};
-
-static struct api_job_counts *group_of(struct counting *counting, const char *name)
+static struct api_job_counts *group_of(struct api_counting *counting, const char *name)
 {
     for (size_t i = 0; i < counting->count; i++) {
         if (text_equal(counting->groups[i].group, name))
@@ -73,8 +67,7 @@ static bool count_alloc(void *ctx, const struct machine_id *id, const struct mac
     return true;
 }
 
-/* Counts anew into COUNTING, whose list is used again. */
-static void count_job(struct api *api, const struct alone_job *job, struct counting *counting)
+void api_count_job(struct api *api, const struct alone_job *job, struct api_counting *counting)
 {
     json_t *groups = json_object_get(job->job, "TaskGroups"), *group;
     size_t at;
@@ -96,7 +89,7 @@ static void count_job(struct api *api, const struct alone_job *job, struct count
 struct listing {
     struct api_request *request;
     struct writer to;
-    struct counting counting;
+    struct api_counting counting;
     struct api_family *families;
     bool meta; /* is shown */
 };
@@ -109,7 +102,7 @@ static bool list_job(void *ctx, const struct alone_job *job)
     if (!text_starts_with(job->id, listing->request->prefix) ||
         !api_namespace_matches(listing->request, job->namespace))
         return true;
-    count_job(api, job, &listing->counting);
+    api_count_job(api, job, &listing->counting);
     api_format_job_stub(&listing->to, job, status_of(api, job), listing->counting.groups,
                         listing->counting.count, api_children(listing->families, job),
                         listing->meta);
@@ -161,13 +154,13 @@ void api_job_allocations(struct api_request *request)
 void api_job_summary(struct api_request *request)
 {
     const struct alone_job *job = api_find_job(request);
-    struct counting counting = {0};
+    struct api_counting counting = {0};
 
     if (job == NULL)
         return;
     struct writer to = api_writer(request);
     struct api_family *families = api_families(request->api, job);
-    count_job(request->api, job, &counting);
+    api_count_job(request->api, job, &counting);
     api_format_summary(&to, NULL, job, counting.groups, counting.count,
                        api_children(families, job));
     api_families_free(families);
