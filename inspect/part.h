@@ -86,8 +86,9 @@ void inspect_print_summary(const struct machine *record, char *to, size_t size);
 /* core_describe, with control characters replaced. */
 void inspect_print_event(const struct journal_event *event, char *to, size_t size);
 
-/* Makes *** of what may be secret, wherever it is: the values of environments, of headers and of
- * mount flags, texts of templates, members called "secret". */
+/* Makes *** of what may be secret, wherever it is: the values of environments, of headers and
+ * options of artifacts and of mount flags, users and queries of sources, texts of templates,
+ * payloads, members called "secret". */
 void inspect_redact(json_t *value);
 
 #endif

@@ -113,8 +113,36 @@ void inspect_print_event(const struct journal_event *event, char *to, size_t siz
     text_clean(to);
 }
 
+/* A source of an artifact, whose user and query are hidden. */
+static json_t *hidden_source(const char *source)
+{
+    const char *host = strstr(source, "://");
+    size_t length = strcspn(source, "?");
+
+    host = host == NULL ? source : host + 3;
+    size_t before = (size_t)(host - source) < length ? (size_t)(host - source) : length;
+    const char *at = memchr(source + before, '@', strcspn(source + before, "/?"));
+    bool has_user = at != NULL && before > 0; /* else: user@host:path of git */
+    const char *rest = has_user ? at : source + before;
+
+    return json_sprintf("%.*s%s%.*s%s", (int)before, source, has_user ? "***" : "",
+                        (int)(source + length - rest), rest, source[length] == '?' ? "?***" : "");
+}
+
+static void hide_all(json_t *values)
+{
+    const char *name;
+    json_t *item;
+    size_t i;
+
+    json_array_foreach(values, i, item)(void) json_string_set(item, "***"); /* valid UTF-8 */
+    json_object_foreach(values, name, item)(void) json_string_set(item, "***");
+}
+
 void inspect_redact(json_t *value)
 {
+    static const char *const texts = "EmbeddedTmpl, Payload, secret";
+    static const char *const lists = "Env, GetterHeaders, GetterOptions, MountFlags";
     const char *name;
     json_t *item;
     size_t i;
@@ -123,18 +151,14 @@ void inspect_redact(json_t *value)
     json_array_foreach(value, i, item) inspect_redact(item);
     json_object_foreach_safe(value, next, name, item)
     {
-        const char *key;
-        json_t *inner;
-        size_t at;
-        bool is_hidden = text_equal(name, "secret") || text_equal(name, "EmbeddedTmpl");
-        bool is_map = text_equal(name, "Env") || text_equal(name, "GetterHeaders");
-        if (is_hidden && json_is_string(item)) {
-            (void)json_string_set(item, "***"); /* valid UTF-8 */
-        } else if (is_map && json_is_object(item)) {
-            json_object_foreach(item, key, inner)(void) json_string_set(inner, "***");
-        } else if (text_equal(name, "MountFlags")) {
-            json_array_foreach(item, at, inner)(void) json_string_set(inner, "***");
-        } else {
+        if (json_is_string(item) && text_lists(texts, name)) {
+            (void)json_string_set(item, "***");
+        } else if (json_is_string(item) && text_equal(name, "GetterSource")) {
+            json_t *source = hidden_source(json_string_value(item));
+            check(source != NULL && json_object_set_new(value, name, source) == 0);
+        } else if (text_lists(lists, name)) {
+            hide_all(item);
+        } else if (!text_equal(name, "ParameterizedJob")) { /* its payload is "optional" */
             inspect_redact(item);
         }
     }

@@ -113,9 +113,41 @@ static void test_secrets_are_gone_wherever_they_are(void **state)
     json_decref(json);
 }
 
+static void test_a_source_is_shown_without_user_and_query(void **state)
+{
+    static const char *const pairs[][2] = {
+        {"https://ann:x@example.com/a@b?sshkey=x", "https://***@example.com/a@b?***"},
+        {"git::ssh://git@example.com/repo", "git::ssh://***@example.com/repo"},
+        {"git@example.com:repo?ref=main", "git@example.com:repo?***"},
+        {"https://example.com/?at=x@y", "https://example.com/?***"},
+        {"/srv/file?x://ann:x@y", "/srv/file?***"},
+        {"", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+        json_t *json =
+            json_pack("{s:s, s:{s:s}, s:s, s:{s:s}}", "GetterSource", pairs[i][0], "GetterOptions",
+                      "sshkey", "x", "Payload", "x", "ParameterizedJob", "Payload", "optional");
+        assert_non_null(json);
+        inspect_redact(json);
+        const char *source, *key, *payload, *kind;
+        assert_int_equal(json_unpack(json, "{s:s, s:{s:s}, s:s, s:{s:s}}", "GetterSource", &source,
+                                     "GetterOptions", "sshkey", &key, "Payload", &payload,
+                                     "ParameterizedJob", "Payload", &kind),
+                         0);
+        assert_string_equal(source, pairs[i][1]);
+        assert_string_equal(key, "***");
+        assert_string_equal(payload, "***");
+        assert_string_equal(kind, "optional");
+        json_decref(json);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_source_is_shown_without_user_and_query),
         cmocka_unit_test(test_time_is_utc_to_the_millisecond),
         cmocka_unit_test(test_age_has_two_units_at_most),
         cmocka_unit_test(test_id_is_short_where_it_is_an_allocs),
