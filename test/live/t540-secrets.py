@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Secrets of tasks are in memory, and are there again: after a reboot, and when the daemon comes back and misses them."""
+"""Secrets of tasks are in memory, and are there again: after a reboot, and when the daemon comes back and misses them;
+a crash tells none."""
 import os
+import signal
 import subprocess
 import sys
 
@@ -136,6 +138,28 @@ def a_reboot_renders_them_again_and_tells_nobody():
     node.finish()
 
 
+def a_daemon_that_crashes_tells_none():
+    """Neither a core file nor its last words, though cores are allowed to it and to its tasks."""
+    node = Node()
+    node.prefix = ['env', '--chdir=' + node.dir, 'prlimit', '--core=unlimited', '--']
+    node.start()
+    node.run_job(service(raw_exec('t', 'ulimit -c >local/cores; exec sleep 1000',
+                                  Env={'WORD': 'swordfish'}, Templates=[dict(
+                                      RENDERED, EmbeddedTmpl='swordfish', Envvars=False)]),
+                         restart=restart_policy(0)))
+    wait_for('the task', lambda: node.running() and node.pid_of('sleep 1000'))
+    assert read(in_task(node, 'local', 'cores')) == 'unlimited\n'
+    for number in (signal.SIGSEGV, signal.SIGABRT):
+        os.kill(node.process.pid, number)
+        _, status = os.waitpid(node.process.pid, 0)
+        node.process.returncode = -number
+        assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == number, status
+        assert not os.WCOREDUMP(status), 'it wrote a core'
+        assert 'swordfish' not in node.log(1 << 20)
+        node.start()
+    node.finish()
+
+
 if __name__ == '__main__':
     if os.getuid() != 0:
         print('needs root: it mounts')
@@ -146,4 +170,5 @@ if __name__ == '__main__':
         those_that_only_the_payload_sees_come_back_as_they_are,
         a_daemon_in_another_namespace_finds_those_of_its_tasks,
         a_reboot_renders_them_again_and_tells_nobody,
+        a_daemon_that_crashes_tells_none,
     ]))
