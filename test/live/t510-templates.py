@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from lib import (NO_RESCHEDULE, Node, Refused, events, milliseconds, raw_exec,  # noqa: E402
@@ -206,6 +207,28 @@ def task_is_told_of_what_changes_as_it_asks():
     node.finish()
 
 
+def what_changes_waits_until_it_has_settled():
+    """wait.min begins anew with each change, wait.max ends what never settles."""
+    node = open_node()
+    hup, again = dict(CHANGING[1], Wait={'Min': milliseconds(6000), 'Max': milliseconds(9000)}), CHANGING[2]
+    node.run_job(service(task(template('1', 'local/hup', Once=True), template('1', 'local/again', Once=True),
+                              hup, again, script=COUNTING)))
+    place = wait_for('the task', lambda: node.running() and path_of(node, 'local'))
+    wait_for('its trap', lambda: os.path.exists(os.path.join(place, 'ready')))
+    for text in ('two', 'three'):
+        put(os.path.join(place, 'hup'), text)
+        began = time.monotonic()
+    wait_for('the signal', lambda: hups(place) == 1)
+    assert time.monotonic() - began > 5.9 and says_now(place, 'hup') == 'three'
+    count, began = 0, time.monotonic()
+    while hups(place) == 1 and count < 1200:
+        count += 1
+        put(os.path.join(place, 'hup'), 'change %d' % count)
+        time.sleep(0.05)
+    assert time.monotonic() - began > 8.9 and hups(place) == 2 and told_how_often(node) == (0, 2), words(node)
+    node.finish()
+
+
 def change_while_the_daemon_was_away_is_told_once():
     node = open_node()
     place = start_changing(node)
@@ -385,6 +408,7 @@ if __name__ == '__main__':
         variables_of_a_template_are_the_tasks,
         what_it_reads_is_read_at_each_start_and_by_no_link,
         task_is_told_of_what_changes_as_it_asks,
+        what_changes_waits_until_it_has_settled,
         change_while_the_daemon_was_away_is_told_once,
         script_runs_in_the_task_once_for_each_change,
         script_that_fails_ends_its_task_if_it_is_to,
