@@ -124,7 +124,7 @@ def history_is_as_short_as_was_asked_for_and_leads_to_every_record():
     first, last = kept(node)
     assert 0 <= last - first < 100, (first, last)
     with open(node.config, 'w') as out:
-        out.write('client {\n  journal_max_events = 1000\n}\n')
+        out.write('client {\n  journal_max_events = 100000\n}\n')
     node.start()
     wait_for('twice as many', lambda: lines(journal(node, 'log', '-json', '-n', '1'))[0]['sequence'] > last + 100)
     node.kill()
