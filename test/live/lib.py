@@ -350,16 +350,28 @@ class Node:
         except AssertionError:
             raise AssertionError('left behind: %r' % leftovers()) from None
 
+    def purge(self):
+        """Every job, those that another one has launched meanwhile, too, until nothing of them is left."""
+        purged = set()
+
+        def none_is_new():
+            new = [job['ID'] for job in self.get('/v1/jobs') if job['ID'] not in purged]
+            for name in new:
+                try:
+                    self.call('DELETE', '/v1/job/%s?purge=true' % name)
+                except Refused as answer:  # purged before, and gone by now
+                    assert answer.status == 404, answer
+            purged.update(new)
+            return not new
+
+        wait_for('no job to be new', none_is_new)
+        wait_for('the allocs to be gone', lambda: not self.allocs())
+
     def finish(self):
         """Purges every job, audits, and ends the daemon."""
         mark = self.node_mark()
         self.allocs()
-        for job in self.get('/v1/jobs'):
-            try:
-                self.call('DELETE', '/v1/job/%s?purge=true' % job['ID'])
-            except Refused as answer:  # purged before, and gone by now
-                assert answer.status == 404, answer
-        wait_for('the allocs to be gone', lambda: not self.allocs())
+        self.purge()
         self.audit(mark)
         assert self.terminate() == 0
         assert not [path for path in self.cgroups(mark) if path.endswith('/share')]

@@ -112,9 +112,7 @@ def refused(node, name):
 
 def finish(node):
     mark = node.node_mark()
-    for known in node.get('/v1/jobs'):
-        node.call('DELETE', '/v1/job/%s?purge=true' % known['ID'])
-    wait_for('the allocs to be gone', lambda: not node.allocs())
+    node.purge()
     assert node.terminate() == 0
     subprocess.run(['umount', '-l', node.journal], check=True)
     node.audit(mark)
