@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A whole machine under QEMU (test/vm): the life of the package, power cuts with an audit after each,
 # and the disk around flushes of a run.  `./dev test` makes the package before.
-# In a whole run it keeps a core busy for 800 s.
+# In a whole run it keeps a core busy for 500 s.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -6,7 +6,7 @@ boot begins with the root as it was made, beside a disk with this tree's tests a
 built.  The first time it is made, which takes some minutes; it is kept in build/vm until its recipe
 changes.
 
-usage: test/vm/machine.py [CGROUPS] VERB ...
+usage: test/vm/machine.py [backports] [CGROUPS] VERB ...
        test/vm/machine.py make              only that
        test/vm/machine.py live TEST...      live tests by name, "t390-exec", in one boot
        test/vm/machine.py run COMMAND       a shell command, in the tree on the machine: on the one
@@ -21,6 +21,7 @@ usage: test/vm/machine.py [CGROUPS] VERB ...
        test/vm/machine.py moments N [MOST] [FS]  the disk after each flush of a run with N answers
        test/vm/machine.py shell             a root shell on its console; `poweroff -f` ends it
 
+backports: with the newer kernel of Debian's backports, as a machine of its own in build/vm-backports.
 CGROUPS: v2 alone; v1, whose controllers have a hierarchy each; hybrid, which is v1 beside a v2 without
 controllers.
 FS, the disk's file system: ext4, ext4-data (which keeps data in its log, too); for cuts xfs or btrfs.
@@ -41,21 +42,37 @@ import time
 from typing import NamedTuple
 
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PLACE = os.path.join(TREE, 'build', 'vm')
+KERNEL = os.environ.get('CAIRN_VM_KERNEL', '')  # "backports", or Debian's usual one
+PLACE = os.path.join(TREE, 'build', 'vm' + ('-' + KERNEL if KERNEL else ''))
 BUILD = os.environ.get('CAIRN_BUILD', os.path.join(TREE, 'build', 'debug'))
 PROBE_S, BOOT_S, TEST_S = 20, 300, 1500  # emulation is slow, and so are busy hosts
 ROOT_MB = 8192  # of which a tenth is written: jobs ask for more disk than they use
 CONSOLES_KEPT = 8
 
-PACKAGES = '''linux-image-cloud-amd64 initramfs-tools systemd-sysv udev kmod procps util-linux iproute2
+IMAGE = 'linux-image-cloud-amd64' + ('/bookworm-' + KERNEL if KERNEL else '')
+PACKAGES = '''initramfs-tools systemd-sysv udev kmod procps util-linux iproute2
     iptables containernetworking-plugins e2fsprogs python3 libjansson4 libnettle8 libcap2 liblmdb0
     libmpfr6 libpcre2-8-0 libunistring2 libyaml-0-2 libmicrohttpd12 libev4 libcurl3-gnutls libprotobuf-c1 libwslay1
-    libarchive13'''.split()
+    libarchive13'''.split() + [IMAGE]
 
+# What nobody here asks of systemd: emulated, each unit of it takes a moment of every boot, and each
+# generator one of every daemon-reload, too.  A file without content masks.
+UNITS_MASKED = '''getty.target timers.target modprobe@.service dev-hugepages.mount dev-mqueue.mount
+    sys-kernel-debug.mount sys-kernel-tracing.mount sys-kernel-config.mount sys-fs-fuse-connections.mount
+    proc-sys-fs-binfmt_misc.automount systemd-binfmt.service systemd-sysusers.service systemd-update-utmp.service
+    systemd-update-utmp-runlevel.service systemd-user-sessions.service systemd-journal-flush.service
+    systemd-random-seed.service systemd-pstore.service systemd-machine-id-commit.service e2scrub_reap.service
+    systemd-modules-load.service systemd-udev-trigger.service systemd-ask-password-console.path
+    systemd-ask-password-wall.path systemd-logind.service'''.split()
+GENERATORS_MASKED = '''cryptsetup fstab getty gpt-auto hibernate-resume integritysetup rc-local run system-update
+    sysv veritysetup'''.split()
 FILES = {
     'etc/hostname': 'cairn\n',
-    'etc/fstab': '/dev/vda / ext4 defaults 0 1\n'
-                 '/dev/vdb /tree ext4 ro,x-systemd.device-timeout=300 0 0\n',
+    'etc/fstab': '',
+    'etc/machine-id': 'ca12' * 8 + '\n',  # without one systemd looks through all units at each boot
+    'etc/systemd/journald.conf.d/machine.conf': '[Journal]\nStorage=volatile\nCompress=no\nReadKMsg=no\nAudit=no\n',
+    **{'etc/systemd/system/' + unit: '' for unit in UNITS_MASKED},
+    **{'etc/systemd/system-generators/systemd-%s-generator' % name: '' for name in GENERATORS_MASKED},
     'etc/systemd/system/work.service': '''[Unit]
 After=multi-user.target
 [Service]
@@ -94,6 +111,23 @@ def recipe():
     return hashlib.sha256(what.encode()).hexdigest()
 
 
+def sources(work):
+    """The file that says where this machine has its packages from; with the suite of the newer kernel, a
+    copy in WORK."""
+    found = [path for path in ('/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list')
+             if os.path.exists(path)][:1]
+    if not KERNEL or not found:
+        return found
+    with open(found[0]) as own:
+        text = own.read()
+    suite, path = 'bookworm-' + KERNEL, os.path.join(work, os.path.basename(found[0]))
+    text = re.sub(r'^Suites:.*\bbookworm(?!\S).*', r'\g<0> ' + suite, text, flags=re.M)
+    text = re.sub(r'^(deb .*\s)bookworm(\s.*)$', r'\g<0>\n\g<1>' + suite + r'\g<2>', text, flags=re.M)
+    with open(path, 'w') as out:
+        out.write(text)
+    return [path]
+
+
 def make():
     """The root's image, kernel and initrd in PLACE, of this recipe."""
     mark = os.path.join(PLACE, 'recipe')
@@ -109,13 +143,11 @@ def make():
             out.write('#!/bin/sh\nmkdir -p "$1/etc/initramfs-tools"\n'
                       'cp -r %s/initramfs/. "$1/etc/initramfs-tools"\n' % work)
         os.chmod(hook, 0o755)
-        sources = [path for path in glob.glob('/etc/apt/sources.list.d/debian.sources') +
-                   ['/etc/apt/sources.list'] if os.path.exists(path)][:1]
         subprocess.run(['mmdebstrap', '--quiet', '--variant=minbase', '--format=directory',
                         '--include=' + ','.join(PACKAGES), '--essential-hook=' + hook,
                         '--dpkgopt=path-exclude=/usr/share/doc/*',
                         '--dpkgopt=path-exclude=/usr/share/man/*',
-                        '--dpkgopt=path-exclude=/usr/share/locale/*', 'bookworm', root, *sources],
+                        '--dpkgopt=path-exclude=/usr/share/locale/*', 'bookworm', root, *sources(work)],
                        check=True, stdout=sys.stderr)
         put(root, FILES)
         os.mkdir(os.path.join(root, 'tree'))
@@ -130,17 +162,33 @@ def make():
 class Root(NamedTuple):
     """A machine's root, and what it has MORE than others."""
     image: str = os.path.join(PLACE, 'root.img')
-    keeps: bool = False    # what is written to it
-    reboots: bool = False  # by itself, with what was written to it; else a reboot is its end
+    keeps: bool = False  # what is written to it
     more: list = []
 
 
+def straight(init, mode):
+    """Words to the kernel, the last ones, that lead to INIT on the root, mounted by MODE, beside the tree:
+    the initrd's own way asks for whatever devices there may be, its shell does what is needed."""
+    return ('rdinit=/bin/sh -- -c "mount -t devtmpfs dev /dev; exec < /dev/console > /dev/console 2>&1; '
+            'modprobe -a virtio_pci virtio_blk ext4; '
+            'mount -t ext4 -o %s /dev/vda /root; mount -t ext4 -o ro /dev/vdb /root/tree; '
+            'mount -t devtmpfs dev /root/dev; exec run-init /root %s"' % (mode, init))
+
+
+def processor(accel):
+    """What is emulated has what is quick to emulate: no instruction that moves bytes one by one, no checks
+    at each access to a program's memory, page tables of four levels."""
+    return 'max' if accel == 'kvm' else 'max,-erms,-fsrm,-smap,-smep,-la57'
+
+
 def qemu(accel, append, *more, root=Root()):
-    return ['qemu-system-x86_64', '-machine', 'q35', '-accel', accel, '-cpu', 'max', '-smp', '2',
-            '-m', '1536', '-nodefaults', *([] if root.reboots else ['-no-reboot']), '-display', 'none',
+    return ['qemu-system-x86_64', '-machine', 'q35', '-accel', accel, '-cpu', processor(accel), '-smp', '2',
+            '-m', '1536', '-nodefaults', '-no-reboot', '-display', 'none',
             '-kernel', os.path.join(PLACE, 'vmlinuz'), '-initrd', os.path.join(PLACE, 'initrd.img'),
-            # A kernel that panics ends its machine; and on a busy host its look at the timer may fail.
-            '-append', 'console=ttyS0 root=/dev/vda rw quiet panic=-1 no_timer_check ' + append,
+            # A kernel that panics ends its machine; on a busy host its look at the timer may fail, and it
+            # would think ill of the processors' clock, beside which all others are slow to read.
+            '-append', 'console=ttyS0 root=/dev/vda rw quiet panic=-1 no_timer_check tsc=reliable '
+                       'mitigations=off nokaslr cryptomgr.notests ' + append,
             '-drive', 'file=%s,if=virtio,format=raw,snapshot=%s,cache=unsafe'
             % (root.image, 'off' if root.keeps else 'on'), *root.more, *more]
 
@@ -215,6 +263,10 @@ def console():
     return os.path.join(PLACE, 'console-%d.log' % os.getpid())
 
 
+def under_systemd(cgroups, append=''):
+    return CGROUPS[cgroups] + append + 'systemd.wants=work.service ' + straight('/sbin/init', 'rw')
+
+
 def boot(work, limit_s, cgroups, packed=False, root=Root(), append='',
          hear=functools.partial(print, end='', flush=True)):
     """Runs WORK on the machine, each line of whose output we HEAR; its exit code.  APPEND: words for
@@ -226,7 +278,7 @@ def boot(work, limit_s, cgroups, packed=False, root=Root(), append='',
         tree_disk(work, image, packed)
         say('booting (%s)' % accel)
         machine = subprocess.Popen(
-            qemu(accel, CGROUPS[cgroups] + append + 'systemd.wants=work.service',
+            qemu(accel, under_systemd(cgroups, append),
                  '-drive', 'file=%s,if=virtio,format=raw,readonly=on' % image,
                  '-serial', 'file:' + said, '-serial', 'stdio', root=root),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors='replace')
@@ -244,9 +296,9 @@ def boot(work, limit_s, cgroups, packed=False, root=Root(), append='',
         finally:
             machine.kill()
             machine.wait()
-    if code is None:
+    if code is None or machine.returncode != 0:
         say('the machine did not end its work within %d s; its console is %s' % (limit_s, said))
-    return 1 if code is None else code
+    return 1 if code is None or machine.returncode != 0 else code
 
 
 def watched(machine, limit_s):
@@ -268,18 +320,28 @@ exit $code
 '''
 
 
-# Both boots run it.
+# Both boots run it.  The first one ends by an orderly shutdown.
 PACKAGE = '''if [ -e /var/lib/cairn-shutdown ]; then
-    code=$(cat /var/lib/package-code)
-    python3 test/vm/shutdown.py look || code=1
-    exit $code
+    exec python3 test/vm/shutdown.py look
 fi
 python3 test/vm/package.py build/package
-echo $? > /var/lib/package-code
-python3 test/vm/shutdown.py begin build/package/cairn_1.deb || exit 1
-systemctl reboot
+code=$?
+python3 test/vm/shutdown.py begin build/package/cairn_1.deb || code=1
+echo "ended $code"
+systemctl poweroff
 sleep 600
 '''
+
+
+def package(cgroups):
+    """The life of the package, an orderly shutdown, and what the next boot finds.  That is a machine of its
+    own with the same disk: one that boots itself waits for minutes in its firmware when it was up for long."""
+    make()
+    with tempfile.TemporaryDirectory(prefix='cairn-root-', dir=PLACE) as place:
+        root = Root(os.path.join(place, 'root.img'), keeps=True)
+        subprocess.run(['cp', '--sparse=always', Root().image, root.image], check=True)
+        codes = [boot(PACKAGE, BOOT_S + TEST_S, cgroups, packed=packed, root=root) for packed in (True, False)]
+    return max(codes)
 
 
 def usage():
@@ -289,6 +351,9 @@ def usage():
 
 def main():
     words = sys.argv[1:]
+    if words[:1] == ['backports']:
+        return subprocess.run([sys.executable, __file__, *words[1:]], check=False,
+                              env=dict(os.environ, CAIRN_VM_KERNEL=words[0])).returncode
     cgroups = words.pop(0) if words[:1] and words[0] in CGROUPS else 'v2'
     verb, rest = (words[0] if words else ''), words[1:]
     if verb == 'make' and not rest:
@@ -297,7 +362,7 @@ def main():
             os.path.exists(os.path.join(TREE, 'test', 'live', name + '.py')) for name in rest):
         return boot(LIVE % (' '.join(rest), TEST_S), BOOT_S + TEST_S * len(rest), cgroups)
     elif verb == 'package' and not rest:
-        return boot(PACKAGE, BOOT_S + TEST_S, cgroups, packed=True, root=Root(reboots=True))
+        return package(cgroups)
     elif verb in ('boot', 'cut') and not rest:
         import running
         return running.boot(cgroups) if verb == 'boot' else running.cut()

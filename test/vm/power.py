@@ -50,14 +50,8 @@ exec < /dev/ttyS1 > /dev/ttyS1 2> /dev/ttyS0
 python3 /tree/test/vm/scenario.py
 sync; poweroff -f
 '''
-# The initrd's own way to the root asks for whatever devices there may be: its shell does what is
-# needed, and the kernel leaves out what looks at itself.  Nothing is written to the root, which is the
-# same each time.
-APPEND = ('mitigations=off nokaslr cryptomgr.notests rdinit=/bin/sh -- -c "'
-          'mount -t devtmpfs dev /dev; exec < /dev/console > /dev/console 2>&1; '
-          'modprobe -a virtio_pci virtio_blk ext4; '
-          'mount -t ext4 -o ro /dev/vda /root; mount -t ext4 -o ro /dev/vdb /root/tree; '
-          'mount -t devtmpfs dev /root/dev; exec run-init /root /bin/sh /tree/work"')
+# Nothing is written to the root, which is the same each time.
+APPEND = machine.straight('/bin/sh /tree/work', 'ro')
 
 
 class Wrong(Exception):

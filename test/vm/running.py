@@ -133,7 +133,7 @@ def keep(cgroups, tells):
         port.bind(PORT)
         port.listen(1)
         guest = subprocess.Popen(machine.qemu(
-            machine.accelerator(), machine.CGROUPS[cgroups] + 'systemd.wants=work.service',
+            machine.accelerator(), machine.under_systemd(cgroups),
             '-drive', 'file=%s,if=virtio,format=raw,readonly=on' % TREE,
             '-drive', 'file=nbd+unix:///?socket=%s,if=virtio,format=raw,cache=none' % DISK,
             '-serial', 'file:' + os.path.join(HERE, 'console'),

@@ -3,8 +3,8 @@
 an attempt or failed for it, nothing that had finished runs again, and until the last payload has ended
 there is what payloads need.  Run on the machine of machine.py, where the package is not installed.
 
-usage: test/vm/shutdown.py begin PACKAGE.deb    then the machine is to be rebooted
-       test/vm/shutdown.py look                 after that
+usage: test/vm/shutdown.py begin PACKAGE.deb    then the machine is to be shut down
+       test/vm/shutdown.py look                 in the boot after that
 """
 import functools
 import os
