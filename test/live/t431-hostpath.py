@@ -256,6 +256,31 @@ def snapshot_of_a_volume_in_use_becomes_another():
     return None
 
 
+def volume_is_made_of_another_and_what_room_is_left_is_told():
+    if not os.access(DRIVER, os.X_OK):
+        return NO_DRIVER
+    hostpath = Hostpath('-capacity', 'fast=8Mi')
+    node = hostpath.node
+    source = hostpath.create('data', SHARED, 2 << 20, Parameters={'kind': 'fast'})
+    with open(os.path.join(hostpath.dir, source['ExternalID'], 'word'), 'w') as file:
+        file.write('stone')
+    twin = hostpath.create('twin', SHARED, 2 << 20, CloneID=source['ExternalID'], Parameters={'kind': 'fast'})
+    assert twin['CloneID'] == source['ExternalID'] != twin['ExternalID'], twin
+    node.run_job(job('reads', 'test "$(cat /srv/v/word)" = stone && exec sleep 1000', SHARED, 'twin'))
+    node.await_pid('sleep 1000')
+    assert 'Available' in node.cli('plugin', 'status', 'hostpath').stdout
+    try:
+        hostpath.create('none', SHARED, CloneID='nobody', Parameters={'kind': 'fast'})
+        raise AssertionError('it was made of nothing')
+    except Refused as answer:
+        assert 'nobody' in str(answer), answer
+    stop(node, 'reads')
+    for name in ('data', 'twin'):
+        hostpath.delete(name)
+    hostpath.finish()
+    return None
+
+
 def volume_grows_while_it_is_used_and_no_further_than_there_is_room():
     if not os.access(DRIVER, os.X_OK):
         return NO_DRIVER
@@ -299,5 +324,6 @@ sys.exit(tap([
     device_is_written_and_let_go,
     device_is_shared_over_deaths_of_daemon_and_driver,
     snapshot_of_a_volume_in_use_becomes_another,
+    volume_is_made_of_another_and_what_room_is_left_is_told,
     volume_grows_while_it_is_used_and_no_further_than_there_is_room,
 ]))
