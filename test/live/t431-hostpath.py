@@ -4,6 +4,7 @@ as devices and deleted, and outlive daemon and driver.  CAIRN_HOSTPATH names its
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -20,16 +21,16 @@ DEVICE = {'AccessMode': 'single-node-writer', 'AttachmentMode': 'block-device'}
 class Hostpath:
     """A node with the driver on it."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, node=None, config=None, **task):
         self.dir = tempfile.mkdtemp(prefix='cairn-hostpath-')
         os.chmod(self.dir, 0o711)
-        self.node = Node()
+        self.node = node or Node()
         os.chmod(self.node.dir, 0o711)
         self.node.start()
         task = raw_exec('plugin', '', CSIPluginConfig={'ID': 'hostpath', 'Type': 'monolith'},
-                        Config={'command': DRIVER, 'args': [
+                        Config={'command': DRIVER, **(config or {}), 'args': [
                             '-endpoint', '${CSI_ENDPOINT}', '-nodeid', 'here', '-drivername',
-                            'hostpath.csi.k8s.io', '-statedir', self.dir, *arguments]})
+                            'hostpath.csi.k8s.io', '-statedir', self.dir, *arguments]}, **task)
         task['Resources']['MemoryMB'] = 200
         self.node.run_job(dict(service(task, restart=restart_policy(100, 10)), ID='plugin',
                                Name='plugin'))
@@ -281,6 +282,60 @@ def volume_is_made_of_another_and_what_room_is_left_is_told():
     return None
 
 
+class SharedNode(Node):
+    """Its directory is a mount that tells of changes, as all are that systemd makes."""
+
+    def __init__(self, config):
+        super().__init__(config=config)
+        subprocess.run(['mount', '--bind', self.dir, self.dir], check=True)
+        subprocess.run(['mount', '--make-shared', self.dir], check=True)
+
+    def mounts(self):
+        return [point for point in super().mounts() if point != self.dir]
+
+    def close(self):
+        super().close()
+        subprocess.run(['umount', '-q', self.dir], check=False)
+        if os.path.isdir(self.dir):
+            os.rmdir(self.dir)
+
+
+CAPABILITIES = ('audit_write chown dac_override fowner fsetid kill mknod net_bind_service setfcap setgid setpcap '
+                'setuid sys_chroot sys_admin').split()
+
+
+def driver_with_a_root_of_its_own_mounts_for_all():
+    """As a task of exec: what it mounts in its own root is where tasks have their volumes."""
+    if not os.access(DRIVER, os.X_OK):
+        return NO_DRIVER
+    roots = ['/bin', '/etc', '/lib', '/lib64', '/sbin', '/usr', os.path.dirname(DRIVER)]
+    node = SharedNode('client {\n  options {\n    "user.denylist" = "nobody-at-all"\n  }\n  chroot_env {\n%s  }\n}\n'
+                      'plugin "exec" {\n  config {\n    allow_caps = [%s]\n  }\n}\n'
+                      % (''.join('    "%s" = "%s"\n' % (path, path) for path in roots),
+                         ', '.join('"%s"' % name for name in CAPABILITIES)))
+    hostpath = Hostpath(node=node, Driver='exec', User='root', config={'cap_add': ['sys_admin']})
+    hostpath.create('data', SHARED)
+    for name in ('one', 'two'):
+        node.run_job(job(name, 'exec sleep 1000', SHARED, 'data'))
+        wait_for(name, lambda name=name: is_running(node, name))
+    first, second = wait_for('both payloads', lambda: (lambda pids: len(pids) == 2 and pids)(
+        [pid for pid, line in node.payloads().items() if line == 'sleep 1000']))
+    with open('/proc/%d/root/srv/v/word' % first, 'w') as file:
+        file.write('stone')
+    with open('/proc/%d/root/srv/v/word' % second) as file:
+        assert file.read() == 'stone', 'they have two volumes'
+    node.kill()
+    driver = hostpath.kill()
+    node.start()
+    hostpath.await_again(driver)
+    stop(node, 'one')
+    assert is_running(node, 'two')
+    stop(node, 'two')
+    hostpath.delete('data')
+    hostpath.finish()
+    return None
+
+
 def volume_grows_while_it_is_used_and_no_further_than_there_is_room():
     if not os.access(DRIVER, os.X_OK):
         return NO_DRIVER
@@ -326,4 +381,5 @@ sys.exit(tap([
     snapshot_of_a_volume_in_use_becomes_another,
     volume_is_made_of_another_and_what_room_is_left_is_told,
     volume_grows_while_it_is_used_and_no_further_than_there_is_room,
+    driver_with_a_root_of_its_own_mounts_for_all,
 ]))
