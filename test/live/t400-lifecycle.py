@@ -129,9 +129,11 @@ def a_user_runs_the_whole_lifecycle_again_over_a_crash():
     node.start()
     trail = os.path.join(node.dir, 'trail')
     say = 'echo %%s >> %s; ' % trail
-    stubborn = 'trap "%s sleep 1; %s exit 0" INT; %s while :; do sleep 0.05; done'
+    go = os.path.join(node.dir, 'go')
+    stubborn = 'trap "%s while [ ! -e %s ]; do sleep 0.05; done; %s exit 0" INT; %s while :; do sleep 0.05; done'
     node.run_job(job_of(
-        'service', raw_exec('t', stubborn % (say % 'told', say % 'end', say % 'main')),
+        'service', raw_exec('t', stubborn % (say % 'told', go, say % 'end', say % 'main'),
+                            KillTimeout=milliseconds(25000)),
         raw_exec('init', say % 'init', Lifecycle={'Hook': 'prestart'}),
         raw_exec('after', say % 'after', Lifecycle={'Hook': 'poststart'}),
         raw_exec('last', say % 'last', Lifecycle={'Hook': 'poststop'})))
@@ -149,6 +151,8 @@ def a_user_runs_the_whole_lifecycle_again_over_a_crash():
     node.cli('alloc', 'restart', '-all-tasks', alloc)
     wait_for('the signal', lambda: said()[-1] == 'told')
     node.kill()  # while the main task takes its time to end
+    with open(go, 'w', encoding='utf-8'):
+        pass
     wait_for('its end, with nobody there', lambda: said()[-1] == 'end')
     node.start()
     wait_for('all of it again', lambda: node.running() and dead() and
