@@ -4,6 +4,7 @@
 #include <string.h>
 
 enum { EVENTS_MAX = 10 }; /* as many as Nomad keeps of a node */
+static const int64_t WORDS_EVERY_NS = INT64_C(60000000000);
 
 static const char key[] = "drivers";
 
@@ -154,6 +155,14 @@ static const json_t *last_of(const struct health *health, const char *volume, co
     return NULL;
 }
 
+/* Time that goes backwards makes everything old. */
+static bool is_old(const json_t *event, int64_t now_unix_ns)
+{
+    int64_t since_ns = now_unix_ns - json_integer_value(json_object_get(event, "time"));
+
+    return since_ns < 0 || since_ns >= WORDS_EVERY_NS;
+}
+
 void health_note_condition(struct health *health, const char *volume, bool abnormal,
                            const char *text, int64_t now_unix_ns)
 {
@@ -161,8 +170,12 @@ void health_note_condition(struct health *health, const char *volume, bool abnor
     const char *error = !abnormal ? "" : text[0] != '\0' ? text : "abnormal";
     const json_t *last = last_of(health, volume, message);
 
-    if (last == NULL ? abnormal : !is_equal(last, "error", error))
-        health_note_volume(health, volume, message, error, now_unix_ns);
+    if (last == NULL && !abnormal)
+        return;
+    if (last != NULL && is_equal(last, "error", "") == !abnormal &&
+        (is_equal(last, "error", error) || !is_old(last, now_unix_ns)))
+        return;
+    health_note_volume(health, volume, message, error, now_unix_ns);
 }
 
 void health_tell(struct health *health, struct core *core)

@@ -38,7 +38,9 @@ void health_note(struct health *health, struct core *core, const struct driver_i
 void health_note_volume(struct health *health, const char *volume, const char *message,
                         const char *error, int64_t now_unix_ns);
 
-/* What the plugin of VOLUME says of its condition, TEXT: an event if that is news. */
+/* What the plugin of VOLUME says of its condition, TEXT: an event if that is news.  Other words for
+ * the same condition are once a minute: they may have figures in them, and whoever asks often would
+ * fill the journal. */
 void health_note_condition(struct health *health, const char *volume, bool abnormal,
                            const char *text, int64_t now_unix_ns);
 void health_tell(struct health *health, struct core *core);

@@ -207,6 +207,45 @@ static void test_what_becomes_of_volumes_is_kept_and_told_once(void **state)
     json_decref(events);
 }
 
+/* The errors of all events, newest last, after a plugin has said TEXT of the disk at NOW_S. */
+static void hear(struct health *health, bool abnormal, const char *text, int64_t now_s,
+                 const char *expected)
+{
+    char errors[200] = "";
+    json_t *event;
+    size_t i;
+
+    health_note_condition(health, "disk", abnormal, text, now_s * 1000000000);
+    json_array_foreach(json_object_get(health->json, "events"), i, event)
+    {
+        assert_true(text_append(errors, sizeof(errors),
+                                json_string_value(json_object_get(event, "error"))));
+        assert_true(text_append(errors, sizeof(errors), ";"));
+    }
+    assert_string_equal(errors, expected);
+}
+
+/* Each is a write; so whoever asks often writes once a minute, whatever the plugin says. */
+static void test_words_that_change_are_told_once_a_minute(void **state)
+{
+    struct health health = begin();
+
+    (void)state;
+    hear(&health, false, "fine", 100, "");
+    hear(&health, true, "9 % free", 100, "9 % free;");
+    health.untold = false;
+    hear(&health, true, "8 % free", 101, "9 % free;");
+    hear(&health, true, "7 % free", 159, "9 % free;");
+    assert_false(health.untold);
+    hear(&health, true, "6 % free", 160, "9 % free;6 % free;");
+    hear(&health, false, "fine", 161, "9 % free;6 % free;;"); /* that is news at once */
+    hear(&health, false, "better", 500, "9 % free;6 % free;;");
+    hear(&health, true, "5 % free", 501, "9 % free;6 % free;;5 % free;");
+    hear(&health, true, "4 % free", 400,
+         "9 % free;6 % free;;5 % free;4 % free;"); /* clock put back */
+    health_free(&health);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +254,7 @@ int main(void)
                                forget),
         cmocka_unit_test_setup(test_the_last_ten_changes_are_kept, forget),
         cmocka_unit_test_setup(test_what_becomes_of_volumes_is_kept_and_told_once, forget),
+        cmocka_unit_test_setup(test_words_that_change_are_told_once_a_minute, forget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
