@@ -262,6 +262,8 @@ def somebody_at_a_terminal_is_asked_between_batches_and_at_ctrl_c():
     # while the first alloc is waited for
     terminal = Terminal(node, 'job', 'restart', '-yes', 'job')
     terminal.expect('Restarting running tasks')
+    wait_for('the first to be told', lambda: any(
+        'Restart Signaled' in events(alloc['TaskStates']['t']) for alloc in allocs_of(node)))
     terminal.type('\x03')
     terminal.expect('End here? [y/N] ')
     open(go, 'w').close()
