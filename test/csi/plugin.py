@@ -4,9 +4,10 @@
 usage: test/csi/plugin.py SOCKET [DIRECTORY]
 
 SOCKET may be "-": that of CSI_ENDPOINT.  Prints "ready" when it listens.  What each call has asked
-is written to SOCKET.last as JSON, which names every field by the specification.  SOCKET.next, if it
-is there, says what becomes of the next call and is gone with it; so does each line of
-DIRECTORY/next.METHOD, the first of them for the next call of that method:
+is written to SOCKET.last and, for the last of each method, to SOCKET.METHOD.last as JSON, which names
+every field by the specification.  SOCKET.next, if it is there, says what becomes of the next call and is
+gone with it; so does each line of DIRECTORY/next.METHOD, the first of them for the next call of that
+method:
 
   answer             what it would be without all that
   say CODE TEXT      the error CODE of gRPC with these words
@@ -416,8 +417,9 @@ class Plugin:
             request = self.kind(method + 'Request').FromString(raw)
             shown = json_format.MessageToDict(request, preserving_proto_field_name=True)
             with self.lock:
-                with open(self.socket + '.last', 'w') as last:
-                    json.dump({method: shown}, last, sort_keys=True, ensure_ascii=False)
+                for path in (self.socket + '.last', '%s.%s.last' % (self.socket, method)):
+                    with open(path, 'w') as last:
+                        json.dump({method: shown}, last, sort_keys=True, ensure_ascii=False)
                 try:
                     with open(self.socket + '.next') as file:
                         command = file.read().split(' ', 2)

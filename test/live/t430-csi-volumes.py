@@ -581,7 +581,7 @@ def place_that_is_taken_is_told_and_unwound():
     def target_of(name):
         """While it is being staged."""
         before = storage.read('calls').count('> NodeStageVolume')
-        storage.next('NodeStageVolume', 'wait 2000')
+        storage.next('NodeStageVolume', 'wait 6000')
         node.run_job(job('exec sleep 1000', 'disk', name=name))
         wait_for('the call', lambda: storage.read('calls').count('> NodeStageVolume') > before)
         path = os.path.join(root, 'per-alloc', node.alloc(name, 'g')['ID'], 'disk',

@@ -225,7 +225,7 @@ def nothing_tells_a_secret():
     storage.next('CreateVolume', 'wait 0')
     storage.create('other')
     with open(os.path.join(node.data, 'client', 'csi', 'plugins',
-                           node.alloc('plugin', 'g')['ID'], 'csi.sock.last')) as file:
+                           node.alloc('plugin', 'g')['ID'], 'csi.sock.CreateVolume.last')) as file:
         last = json.dumps(json.load(file))
     assert 'hunter2' in last and 'sesame' in last, last
     storage.finish()
@@ -233,14 +233,14 @@ def nothing_tells_a_secret():
 
 def daemon_that_dies_before_the_answer_asks_again():
     storage = Storage()
-    storage.next('CreateVolume', 'wait 1000')
+    storage.next('CreateVolume', 'did hang')
     storage.create_by_api('disk')
     assert storage.state('disk') == 'creating'
     wait_for('the call', lambda: storage.calls('CreateVolume') == 1)
     storage.again()
     wait_for('the volume', lambda: storage.state('disk') == 'ready')
     assert storage.calls('CreateVolume') == 2 and os.path.isdir(storage.path('disk'))
-    storage.next('DeleteVolume', 'wait 1000')
+    storage.next('DeleteVolume', 'did hang')
     try:
         storage.node.call('DELETE', '/v1/volume/csi/disk/delete', timeout_s=0.3 / PATIENCE)
     except OSError:
@@ -371,7 +371,7 @@ def a_claim_attaches_and_its_end_detaches_over_crashes_of_both():
     storage = Storage()
     node = storage.node
     storage.create('disk')
-    storage.next('ControllerPublishVolume', 'wait 1000')
+    storage.next('ControllerPublishVolume', 'did hang')
     node.run_job(job('one'))
     wait_for('the call', lambda: storage.calls('ControllerPublishVolume') == 1)
     storage.again()
