@@ -212,8 +212,8 @@ def nothing_tells_a_secret():
     for root, _, names in os.walk(node.data):
         for name in names:
             path = os.path.join(root, name)
-            if not os.path.isfile(path):
-                continue
+            if not os.path.isfile(path) or name.endswith('.last'):
+                continue  # that is what the plugin of the test writes down itself
             with open(path, 'rb') as file:
                 text = file.read()
             if any(secret.encode() in text for secret in SECRETS):
