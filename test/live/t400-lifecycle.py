@@ -135,7 +135,8 @@ def a_user_runs_the_whole_lifecycle_again_over_a_crash():
         'service', raw_exec('t', stubborn % (say % 'told', go, say % 'end', say % 'main'),
                             KillTimeout=milliseconds(25000)),
         raw_exec('init', say % 'init', Lifecycle={'Hook': 'prestart'}),
-        raw_exec('after', say % 'after', Lifecycle={'Hook': 'poststart'}),
+        raw_exec('after', 'until [ "$(tail -n 1 %s)" = main ]; do sleep 0.05; done; ' % trail + say % 'after',
+                 Lifecycle={'Hook': 'poststart'}),
         raw_exec('last', say % 'last', Lifecycle={'Hook': 'poststop'})))
 
     def said():
