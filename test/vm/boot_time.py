@@ -36,6 +36,7 @@ systemctl enable --now cairn
 python3 %s begin %d
 sync
 echo "ended 0"
+sleep 1  # its line to the host is slow
 echo b > /proc/sysrq-trigger
 sleep 100
 '''
