@@ -341,7 +341,7 @@ def volume_that_is_unmounted_between_two_attempts_is_there_at_the_next():
     storage, node = with_a_disk()
     again = job('echo $$ >> /srv/disk/words; while ! test -e /srv/disk/end; do sleep 0.05; done; '
                 'rm /srv/disk/end; exit 1', 'disk')
-    again['TaskGroups'][0]['RestartPolicy'] = restart_policy(10, 1000)
+    again['TaskGroups'][0]['RestartPolicy'] = restart_policy(10, 5000)
     node.run_job(again)
 
     def attempts(count):
