@@ -60,12 +60,16 @@ struct csi_terms {       /* borrowed for the call, and copied */
     size_t flags_count;
     struct csi_map publish_context, volume_context;
     struct csi_secrets *secrets; /* moved; NULL: none */
+    bool recalled;               /* enough to be hidden in answers, not to mount with */
 };
 
 /* In the place of what was known. */
 void csi_volumes_know(struct csi_volumes *volumes, const struct csi_claim *claim,
                       const struct csi_terms *terms);
 void csi_volumes_forget(struct csi_volumes *volumes, const struct csi_claim *claim);
+
+/* False: since this daemon began the claim was neither granted nor recalled. */
+bool csi_volumes_knows(const struct csi_volumes *volumes, const struct csi_claim *claim);
 
 /* What is known of the claim NAME of ALLOC is to be in no answer to REQUEST; borrowed, until
  * something else is known. */

@@ -3,7 +3,7 @@
  *
  * A claim is a right to a volume: asked for by the machine that is to have it (fsm/volume.h), and
  * given back when nothing of it is mounted any more.  The stand-alone control plane answers here
- * (server/storage/storage.h); one on servers would stand behind the same two calls.
+ * (server/storage/storage.h); one on servers would stand behind the same three calls.
  *
  * The other way, calls to controllers of storage plugins, and those about what is mounted, have the
  * names and fields that Nomad's servers give them (ClientCSI...): who can make one for the
@@ -57,6 +57,10 @@ struct control {
                   void *cb_ctx);
     void (*unclaim)(void *ctx, const struct control_claim *claim, control_released_cb *cb,
                     void *cb_ctx);
+    /* What a claim takes that was granted long ago, without its publish_context: at once, or, if
+     * that is not known here, never; nothing is changed by it. */
+    void (*recall)(void *ctx, const struct control_claim *claim, control_claimed_cb *cb,
+                   void *cb_ctx);
 };
 
 /* --- plugins --- */

@@ -132,13 +132,17 @@ static int secrets_of(const struct spec_pairs *pairs, struct csi_secrets **ret_s
 /* What is known from now on of the claim ID: the job's word on how it is mounted comes over the
  * volume's. */
 static int know(struct volumes *volumes, const struct machine_id *id, const struct volume *record,
-                const struct control_claimed *claimed, struct err *err)
+                const struct control_claimed *claimed, bool recalled, struct err *err)
 {
     struct machine_id owner;
     struct csi_claim claim = claim_of(id, record, &owner);
     const struct spec_volume *asked = asked_for(volumes->parts, claim.alloc, claim.name);
     struct csi_terms terms = {
-        .fs_type = claimed->fs_type, .flags = claimed->flags, .flags_count = claimed->flags_count};
+        .fs_type = claimed->fs_type,
+        .flags = claimed->flags,
+        .flags_count = claimed->flags_count,
+        .recalled = recalled,
+    };
     int code = secrets_of(&claimed->secrets, &terms.secrets, err);
 
     if (code != 0)
@@ -179,7 +183,7 @@ static void claimed(void *ctx, const struct control_claimed *claimed, const stru
         claim_failed(call, failed);
         return;
     }
-    if (know(call->parts->volumes, &call->id, volume_of(record), claimed, &err) != 0) {
+    if (know(call->parts->volumes, &call->id, volume_of(record), claimed, false, &err) != 0) {
         failure.code = err.code;
         (void)text_copy(failure.text, sizeof(failure.text), err.text); /* cut is enough */
         claim_failed(call, &failure);
@@ -192,6 +196,41 @@ static void claimed(void *ctx, const struct control_claimed *claimed, const stru
         return;
     }
     perform_call_end(call, VE_CLAIMED, &claim);
+}
+
+struct recalling {
+    struct volumes *volumes;
+    const struct machine_id *id;
+    const struct volume *record;
+};
+
+static void recalled(void *ctx, const struct control_claimed *claimed,
+                     const struct failure *failure)
+{
+    struct recalling *recalling = ctx;
+    struct err err;
+    (void)failure;
+
+    if (know(recalling->volumes, recalling->id, recalling->record, claimed, true, &err) != 0)
+        log_warn("volumes", "nothing is hidden in what its plugin says volume=%s error=%s",
+                 recalling->id->text, log_value(err.text));
+}
+
+/* What a claim takes that an earlier life of the daemon was told: it is to be hidden again. */
+static void recall(const struct parts *parts, const struct machine_id *id,
+                   const struct volume *record)
+{
+    struct machine_id owner;
+    const struct csi_claim claim = claim_of(id, record, &owner);
+    const struct control_claim asked = {.alloc = claim.alloc,
+                                        .name = claim.name,
+                                        .define = claim.define,
+                                        .external = claim.external,
+                                        .node_id = ""};
+    struct recalling recalling = {parts->volumes, id, record};
+
+    if (!csi_volumes_knows(parts->volumes->csi, &claim))
+        parts->control->recall(parts->control->ctx, &asked, recalled, &recalling);
 }
 
 static void released(void *ctx, const struct failure *failure)
@@ -323,10 +362,13 @@ void volumes_perform(struct parts *parts, const struct effect *effect)
         parts->control->unclaim(parts->control->ctx, &asked, released,
                                 perform_call_new(parts, effect));
         break;
-    case VX_STAGE:
-    case VX_PUBLISH:
     case VX_UNPUBLISH:
     case VX_UNSTAGE:
+        recall(parts, &effect->id, record);
+        step(parts, effect, &claim);
+        break;
+    case VX_STAGE:
+    case VX_PUBLISH:
     case VX_LOOK:
     case VX_UNMOUNT:
     case VX_UNMOUNT_STAGING:
@@ -349,6 +391,11 @@ void volumes_perform(struct parts *parts, const struct effect *effect)
 void volumes_hide(const struct parts *parts, const char *alloc, const char *name,
                   struct csi_request *request)
 {
+    struct machine_id id = machine_id_join(MACHINE_VOLUME, alloc, name);
+    const struct machine *record = core_find(parts->core, &id);
+
+    if (record != NULL)
+        recall(parts, &id, volume_of(record));
     csi_volumes_hide(parts->volumes->csi, alloc, name, request);
 }
 

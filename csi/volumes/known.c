@@ -111,6 +111,7 @@ void csi_knowledge_set(struct csi_knowledge *knowledge, const char *alloc, const
         .publish_context = copy_map(&terms->publish_context),
         .volume_context = copy_map(&terms->volume_context),
         .secrets = terms->secrets,
+        .recalled = terms->recalled,
     };
     check(entry->known.flags != NULL);
     for (size_t i = 0; i < terms->flags_count; i++)

@@ -69,6 +69,7 @@ struct csi_known {
     size_t flags_count;
     struct csi_map publish_context, volume_context;
     struct csi_secrets *secrets;
+    bool recalled;
 };
 
 struct csi_knowledge; /* by claim */

@@ -110,6 +110,11 @@ void csi_volumes_forget(struct csi_volumes *volumes, const struct csi_claim *cla
     csi_knowledge_drop(volumes->knowledge, claim->alloc, claim->name);
 }
 
+bool csi_volumes_knows(const struct csi_volumes *volumes, const struct csi_claim *claim)
+{
+    return csi_knowledge_find(volumes->knowledge, claim->alloc, claim->name) != NULL;
+}
+
 void csi_volumes_hide(const struct csi_volumes *volumes, const char *alloc, const char *name,
                       struct csi_request *request)
 {
@@ -517,7 +522,8 @@ static void begin(struct running *step, const struct csi_step *from)
         return;
     }
     bool makes = step->kind == CSI_STEP_STAGE || step->kind == CSI_STEP_PUBLISH;
-    if (makes && csi_knowledge_find(volumes->knowledge, step->alloc, step->name) == NULL) {
+    const struct csi_known *known = csi_knowledge_find(volumes->knowledge, step->alloc, step->name);
+    if (makes && (known == NULL || known->recalled)) {
         (void)err_set(err, ERR_GONE, "nothing is known any more of how volume \"%s\" is mounted",
                       step->define.volume); /* fail tells it */
         fail(step);

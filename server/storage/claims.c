@@ -245,16 +245,18 @@ static void expect_growth(const struct claiming *claiming)
     operation_retry_at(storage, volume->retry_at_ms);
 }
 
-static void grant_claim(struct claiming *claiming, json_t *publish_context)
+/* CB hears what VOLUME takes. */
+static void tell_terms(const json_t *volume, const json_t *secret, json_t *publish_context,
+                       control_claimed_cb *cb, void *ctx)
 {
-    json_t *flags = json_object_get(claiming->secret, "MountFlags"), *flag;
+    json_t *flags = json_object_get(secret, "MountFlags"), *flag;
     struct control_claimed claimed = {
-        .external = registry_remote_id(claiming->volume),
-        .plugin = registry_text(claiming->volume, "PluginID"),
-        .fs_type = registry_text(json_object_get(claiming->volume, "MountOptions"), "FSType"),
-        .volume_context = pairs_of(json_object_get(claiming->volume, "Context")),
+        .external = registry_remote_id(volume),
+        .plugin = registry_text(volume, "PluginID"),
+        .fs_type = registry_text(json_object_get(volume, "MountOptions"), "FSType"),
+        .volume_context = pairs_of(json_object_get(volume, "Context")),
         .publish_context = pairs_of(publish_context),
-        .secrets = pairs_of(json_object_get(claiming->secret, "Secrets")),
+        .secrets = pairs_of(json_object_get(secret, "Secrets")),
     };
     const char **texts = calloc(json_array_size(flags) + 1, sizeof(*texts));
     size_t i;
@@ -262,13 +264,19 @@ static void grant_claim(struct claiming *claiming, json_t *publish_context)
     check(texts != NULL);
     json_array_foreach(flags, i, flag) texts[claimed.flags_count++] = json_string_value(flag);
     claimed.flags = texts;
-    expect_growth(claiming);
-    lane_leave(&claiming->task);
-    claiming->claimed(claiming->ctx, &claimed, NULL);
+    cb(ctx, &claimed, NULL);
     free(texts);
     free(claimed.volume_context.items);
     free(claimed.publish_context.items);
     free(claimed.secrets.items);
+}
+
+static void grant_claim(struct claiming *claiming, json_t *publish_context)
+{
+    expect_growth(claiming);
+    lane_leave(&claiming->task);
+    tell_terms(claiming->volume, claiming->secret, publish_context, claiming->claimed,
+               claiming->ctx);
     claiming_free(claiming);
 }
 
@@ -544,9 +552,23 @@ static void ask_unclaim(void *ctx, const struct control_claim *claim, control_re
     enter(ctx, claim, &(struct claiming){.released = cb, .ctx = cb_ctx}, begin_unclaim);
 }
 
+static void recall(void *ctx, const struct control_claim *claim, control_claimed_cb *cb,
+                   void *cb_ctx)
+{
+    struct storage *storage = ctx;
+    const struct registered *volume =
+        registry_find(storage, claim->define->namespace, claim->define->volume);
+    json_t *secret = volume == NULL ? NULL : registry_secret(storage, volume);
+
+    if (secret != NULL)
+        tell_terms(volume->json, secret, NULL, cb, cb_ctx);
+    storage_wipe(secret);
+}
+
 void claims_begin(struct storage *storage)
 {
-    storage->control = (struct control){.ctx = storage, .claim = ask_claim, .unclaim = ask_unclaim};
+    storage->control = (struct control){
+        .ctx = storage, .claim = ask_claim, .unclaim = ask_unclaim, .recall = recall};
 }
 
 void claims_free(struct storage *storage)

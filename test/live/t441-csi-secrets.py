@@ -223,7 +223,15 @@ def what_is_secret_is_told_to_the_plugin_alone():
         return '"json"' in text and kept.key in text and kept.flag in text
 
     wait_for('the plugin to know them', is_told)
+    await_statuses(node, 'running', name='json')
+    # A daemon that has not mounted it hides them as well in what the plugin says of its end.
+    node.kill()
+    node.start()
+    await_statuses(node, 'running', name='json')
+    storage.next('NodeUnpublishVolume', 'say 13 busy -o password=%s with %s' % (kept.flag, kept.key))
     stop(node, 'json')
+    wait_for('its words', lambda: 'busy -o *** with ***' in node.log(1 << 20))
+    kept.stays('said to who came back')
     storage.finish()
 
 
