@@ -166,7 +166,7 @@ class Node:
 
     def terminate(self):
         self.process.terminate()
-        return self.process.wait(timeout=10 * PATIENCE)
+        return self.process.wait(timeout=20 * PATIENCE)
 
     def log(self, bytes_max=8000):
         if not os.path.exists(self.output):
@@ -202,7 +202,7 @@ class Node:
                    NOMAD_TOKEN=self.token or '')
         done = subprocess.run([os.path.join(self.build, 'cairn'), *arguments], env=env,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=60, **options)
+                              stderr=subprocess.STDOUT, text=True, timeout=60 * PATIENCE, **options)
         if check and done.returncode != 0:
             raise AssertionError('cairn %s: status %d\n%s' % (' '.join(arguments),
                                                              done.returncode, done.stdout))
@@ -346,7 +346,7 @@ class Node:
                 [('network', what) for what in self.networks(mark)]
 
         try:
-            wait_for('nothing to be left', lambda: not leftovers(), limit_s=10)
+            wait_for('nothing to be left', lambda: not leftovers(), limit_s=20)
         except AssertionError:
             raise AssertionError('left behind: %r' % leftovers()) from None
 
@@ -481,10 +481,13 @@ def flip(path, key, behind):
         while at >= 0:
             low, high, flags, key_length = struct.unpack_from('<4H', bytes_, at - 8)
             lower, upper = struct.unpack_from('<2H', bytes_, at // 4096 * 4096 + 12)
+            number, kind = struct.unpack_from('<Q2xH', bytes_, at // 4096 * 4096)
             place = None
-            # Below `upper` lies what is left of an earlier use of the page, under what is there now.
-            if key_length == len(key) and at % 4096 - 8 >= upper > lower \
-                    and low + (high << 16) > behind:
+            # A leaf knows its number and what it is; what continues a large value may hold the same
+            # words, and no entry.  Below `upper` lies what is left of an earlier use of the page, under
+            # what is there now.
+            if (number, kind) == (at // 4096, 2) and key_length == len(key) \
+                    and at % 4096 - 8 >= upper > lower and low + (high << 16) > behind:
                 place = at + len(key) if flags == 0 else flags == 1 and far_value(bytes_, at + len(key))
             if place:
                 store.seek(place + behind)
@@ -497,7 +500,8 @@ def flip(path, key, behind):
 def far_value(bytes_, at):
     """Where a value begins that is too large for its page, whose number stands AT; or None."""
     page = struct.unpack_from('<Q', bytes_, at)[0] * 4096
-    is_there = page + 4096 <= len(bytes_) and struct.unpack_from('<H', bytes_, page + 10)[0] & 4
+    is_there = page + 4096 <= len(bytes_) \
+        and struct.unpack_from('<Q2xH', bytes_, page) == (page // 4096, 4)
     return page + 16 if is_there else None
 
 

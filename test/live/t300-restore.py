@@ -80,16 +80,17 @@ def a_stop_goes_on_where_the_crash_cut_it():
     """I-9, I-36: the kill timeout goes on while the daemon is down."""
     node = Node()
     node.start()
-    node.run_job(service(raw_exec('t', 'trap "" TERM INT; while :; do sleep 0.1; done',
+    ready = os.path.join(node.dir, 'ready')
+    node.run_job(service(raw_exec('t', 'trap "" TERM INT; : > %s; while :; do sleep 0.1; done' % ready,
                                   KillTimeout=milliseconds(1500))))
-    wait_for('the task', lambda: node.running())
+    wait_for('the task', lambda: node.running() and os.path.exists(ready))
     shells = [pid for pid, line in node.payloads().items() if 'trap' in line]
     node.call('DELETE', '/v1/job/job')
     wait_for('the kill signal', lambda: 'Killing' in events(node.task('job', 'g', 't')))
     node.kill()
     wait_for('the kill by the shim', lambda: all(start_ticks(pid) is None for pid in shells))
     node.start()
-    state = wait_for('the end', lambda: (lambda s: s['State'] == 'dead' and s)(
+    state = wait_for('the end', lambda: (lambda s: s and s['State'] == 'dead' and s)(
         node.task('job', 'g', 't')))
     assert exit_codes(state) == [137], exit_codes(state)
     assert events(state)[-1] == 'Killed', events(state)

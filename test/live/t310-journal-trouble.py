@@ -353,7 +353,8 @@ def a_full_disk_renders_and_fetches_nothing_by_half():
     os.chmod(node.dir, 0o711)
     artifact = [{'GetterSource': 'file://' + given, 'GetterMode': 'file', 'RelativeDest': 'local/given'}]
     node.start()
-    node.run_job(job('kept', "trap 'echo told >> %s/told' HUP; while :; do sleep 1000 & wait; done" % node.dir,
+    node.run_job(job('kept', "trap 'echo told >> {0}/told' HUP; : > {0}/trapped; "
+                             'while :; do sleep 1000 & wait; done'.format(node.dir),
                      Artifacts=artifact, Templates=[{
                          'EmbeddedTmpl': '{{ file "local/given" }}', 'DestPath': 'local/made',
                          'ChangeMode': 'signal', 'ChangeSignal': 'SIGHUP', 'Splay': 0}]))
@@ -363,6 +364,7 @@ def a_full_disk_renders_and_fetches_nothing_by_half():
     def made():
         with open(os.path.join(local, 'made'), 'rb') as file:
             return file.read()
+    wait_for('its trap', lambda: os.path.exists(os.path.join(node.dir, 'trapped')))
     assert made() == b'1' * 100000
     with open(ballast, 'wb', buffering=0) as out:
         with contextlib.suppress(OSError):
@@ -423,7 +425,7 @@ def a_file_system_made_read_only_is_watched_from():
     second = node.command()
     second[second.index('-http-port') + 1] = str(free_port())
     done = subprocess.run(second, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=20)
+                          stderr=subprocess.STDOUT, text=True, timeout=60)
     assert done.returncode == 1 and 'in use' in done.stdout, done
     for name in ('kept', 'stopped'):
         node.call('DELETE', '/v1/job/%s' % name)

@@ -185,7 +185,7 @@ def finished_work_does_not_run_again_and_cannot_be_restarted():
     starts = os.path.join(node.dir, 'starts')
     node.start()
     node.run_job(groups({'g': 'echo x >> ' + starts}))
-    wait_for('the end', node.dead)
+    wait_for('the end', lambda: node.dead() and node.alloc('job', 'g')['ClientStatus'] == 'complete')
     before = node.dead()
     for _ in range(2):
         alloc = node.alloc('job', 'g')
@@ -260,8 +260,8 @@ def what_left_its_session_is_ended_with_its_task():
         assert exit_codes(state) == [0], exit_codes(state)
     left = [line for line in node.payloads().values() if 'sleep' in line]
     assert not left, left
-    left = [path for path in node.cgroups(node.node_mark()) if not path.endswith('/shims')]
-    assert not left, left
+    wait_for('no cgroup to be left', lambda: not [
+        path for path in node.cgroups(node.node_mark()) if not path.endswith('/shims')])
     node.finish()
 
 
@@ -309,8 +309,8 @@ def cgroups_in_cgroups_go_with_their_task():
     node.call('DELETE', '/v1/job/job')
     wait_for('the end', lambda: node.dead(group='stops'))
     assert exit_codes(node.dead(group='ends')) == [4], node.dead(group='ends')
-    left = [path for path in node.cgroups(node.node_mark()) if not path.endswith('/shims')]
-    assert not left, left
+    wait_for('no cgroup to be left', lambda: not [
+        path for path in node.cgroups(node.node_mark()) if not path.endswith('/shims')])
     node.finish()
     return None
 
@@ -528,7 +528,8 @@ def figures_of_a_running_task_have_nomads_names():
     def figures():
         return {gauge['Name']: gauge for gauge in node.get('/v1/metrics')['Gauges']
                 if gauge['Name'].startswith('nomad.client.allocs.')}
-    wait_for('time spent', lambda: figures()['nomad.client.allocs.cpu.total_percent']['Value'] > 0)
+    wait_for('time spent', lambda: figures().get(
+        'nomad.client.allocs.cpu.total_percent', {'Value': 0})['Value'] > 0)
     alloc = node.allocs()[0]
     # the kernel adds small changes up every other second
     wait_for('memory used',

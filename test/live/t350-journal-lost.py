@@ -183,7 +183,7 @@ def a_journal_of_which_nothing_can_be_read_is_refused_and_payloads_live():
     for spoilt in (whole[:8192], b'x' * len(whole)):
         write(data, spoilt)
         node.start(wait=False)
-        assert node.process.wait(timeout=20) == 1
+        assert node.process.wait(timeout=60) == 1
         assert 'cannot start' in node.log() and journal_of(node) in node.log(), node.log()
         assert read(data) == spoilt, 'it wrote into what it refused'
         assert start_ticks(pid) is not None, 'the payload was ended'
@@ -273,12 +273,12 @@ def a_second_daemon_on_the_directory_is_refused_at_once():
     pid, second = node.await_pid('sleep 1000'), node.command()
     second[second.index('-http-port') + 1] = str(free_port())
     done = subprocess.run(second, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=20)
+                          stderr=subprocess.STDOUT, text=True, timeout=60)
     assert done.returncode == 1 and str(node.process.pid) in done.stdout, done
     assert node.running() and node.pid_of('sleep 1000') == pid
     node.process.send_signal(signal.SIGSTOP)  # as one that is stopping, slowly
     done = subprocess.run(second, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=20)
+                          stderr=subprocess.STDOUT, text=True, timeout=60)
     assert done.returncode == 1, done
     node.kill()
     node.start()

@@ -105,7 +105,8 @@ def every_start_gets_what_the_first_one_got():
         node.start()
         wait_for('the task', node.running)
         os.kill(node.pid_of('sleep 1000'), signal.SIGKILL)  # the payload only
-    wait_for('the last start', lambda: os.path.exists(dump + '3') and node.running())
+    wait_for('the last start', lambda: os.path.exists(dump + '3') and node.running()
+             and node.pid_of('sleep 1000'))
     first = lines(dump + '0')
     assert 'GREETING=hello 0' in first and 'tmpfs' in first, first
     for count in range(1, 4):

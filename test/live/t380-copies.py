@@ -37,7 +37,7 @@ def with_flag(node, flag):
 def refusal(node):
     """What an agent says that does not start."""
     node.start(wait=False)
-    assert node.process.wait(timeout=20) == 1, node.log()
+    assert node.process.wait(timeout=60) == 1, node.log()
     return node.log()
 
 

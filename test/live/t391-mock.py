@@ -5,8 +5,8 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (NO_RESCHEDULE, Node, Refused, events, exit_codes, restart_policy,  # noqa: E402
-                 service, tap, wait_for)
+from lib import (NO_RESCHEDULE, PATIENCE, Node, Refused, events, exit_codes,  # noqa: E402
+                 restart_policy, service, tap, wait_for)
 
 ENABLED = 'plugin "mock_driver" {\n  config {\n    enabled = true\n  }\n}\n'
 
@@ -46,12 +46,12 @@ def a_task_without_a_process_is_the_same_after_every_crash():
 
 
 def an_end_that_nobody_saw_has_its_code_and_its_time():
-    node = open_node()
-    node.run_job(service(mock(run_for='1s', exit_code=4), restart=restart_policy(0),
+    node, run_s = open_node(), 3 * PATIENCE  # it has to be seen to run before
+    node.run_job(service(mock(run_for='%gs' % run_s, exit_code=4), restart=restart_policy(0),
                          ReschedulePolicy=NO_RESCHEDULE))
     wait_for('it to run', node.running)
     node.kill()
-    end = time.time() + 2.5
+    end = time.time() + run_s + 1.5
     wait_for('its time', lambda: time.time() > end)
     node.start()
     state = wait_for('its end', node.dead)
@@ -117,7 +117,7 @@ def whatever_is_run_in_it_is_what_its_config_says():
         node.start()
         wait_for('it to run on', node.running)
     wrong = mock(run_for='1h', exec_command={'exit_err_msg': 'no such thing'})
-    short = mock(run_for='3s', exec_command={'run_for': '1h'})
+    short = mock(run_for='%gs' % (3 * PATIENCE), exec_command={'run_for': '1h'})
     for job, task, words in (('wrong', wrong, 'no such thing'),
                              ('mute', mock(run_for='1h'), 'no exec command is configured'),
                              ('short', short, 'the task has ended, and the session with it')):

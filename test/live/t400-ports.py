@@ -16,7 +16,8 @@ LISTEN = ('import os, signal, socket, time\n'
           's.bind((os.environ["NOMAD_IP_http"], int(os.environ["NOMAD_PORT_http"])))\n'
           's.listen()\n'
           'def end(*_):\n'
-          '    time.sleep(%s)\n'
+          '    while not os.path.exists("%s"):\n'
+          '        time.sleep(0.05)\n'
           '    os._exit(0)\n'
           'signal.signal(signal.SIGTERM, end)\n'
           'while True:\n'
@@ -32,11 +33,11 @@ CONFIG = '''client {
 '''
 
 
-def listener(name, ports, says='one', ends_s=0.0, count=1):
+def listener(name, ports, says='one', gate='/', count=1):
     """A service whose one task listens; PORTS is Nomad's JSON of a network.  It is not restarted:
-    what cannot listen at its first try fails."""
+    what cannot listen at its first try fails.  Told to end it waits until there is a GATE."""
     task = raw_exec('t', '', Config={'command': '/usr/bin/python3',
-                                     'args': ['-c', LISTEN % (ends_s, says)]},
+                                     'args': ['-c', LISTEN % (gate, says)]},
                     KillSignal='SIGTERM', KillTimeout=milliseconds(20000))
     job = service(task, restart=restart_policy(0))
     job['TaskGroups'][0].update(Count=count, Networks=[ports], ReschedulePolicy=NO_RESCHEDULE)
@@ -62,7 +63,7 @@ def says(port):
     try:
         with socket.create_connection(('127.0.0.1', port), timeout=5) as connection:
             pid, text = connection.recv(100).split()
-    except (ConnectionError, ValueError):
+    except (ConnectionError, TimeoutError, ValueError):
         return None
     return int(pid), text.decode()
 
@@ -113,8 +114,9 @@ def who_wants_a_port_waits_for_its_end():
     node.start()
     checked = node.put('/v1/validate/job', {'Job': listener('one', fixed(port))})
     assert checked['ValidationErrors'] == [], checked
-    node.run_job(listener('one', fixed(port), ends_s=1.5))
-    wait_for('one', lambda: says(port))
+    gate = os.path.join(node.dir, 'gate')
+    node.run_job(listener('one', fixed(port), gate=gate))
+    one, _ = wait_for('one', lambda: says(port))
     node.run_job(listener('two', fixed(port), says='two'))
     held = 'http=%d: held by alloc %s of job' % (port, node.alloc('one', 'g')['ID'][:8])
     assert held in shown(node, 'job', 'status', 'two')
@@ -123,8 +125,9 @@ def who_wants_a_port_waits_for_its_end():
     assert living(node, 'two') == []
     node.kill()  # while one ends
     node.start()
-    assert says(port) is None or living(node, 'two') == []
-    wait_for('two', lambda: says(port) is not None and says(port)[1] == 'two')
+    assert living(node, 'two') == [] and start_ticks(one) is not None
+    open(gate, 'w').close()
+    wait_for('two', lambda: (says(port) or (0, ''))[1] == 'two' and living(node, 'two'))
     states = node.alloc('two', 'g')['TaskStates']['t']
     assert states['Restarts'] == 0 and 'Terminated' not in events(states)
     facts = shown(node, 'alloc', 'status', node.alloc('two', 'g')['ID'])
@@ -136,7 +139,8 @@ def a_new_version_listens_when_the_old_one_has_ended():
     port = free_port()
     node = Node(config=CONFIG % (21000, 21003))
     node.start()
-    node.run_job(listener('web', fixed(port), ends_s=1.5))
+    gate = os.path.join(node.dir, 'gate')
+    node.run_job(listener('web', fixed(port), gate=gate))
     old, _ = wait_for('the first', lambda: says(port))
     ticks = start_ticks(old)
     node.run_job(listener('web', fixed(port), says='two'))
@@ -144,7 +148,9 @@ def a_new_version_listens_when_the_old_one_has_ended():
     assert start_ticks(old) == ticks
     node.kill()
     node.start()
-    wait_for('the second', lambda: (says(port) or (0, ''))[1] == 'two')
+    assert start_ticks(old) == ticks
+    open(gate, 'w').close()
+    wait_for('the second', lambda: (says(port) or (0, ''))[1] == 'two' and living(node, 'web'))
     new = living(node, 'web')
     assert len(new) == 1 and new[0]['TaskStates']['t']['Restarts'] == 0
     node.finish()

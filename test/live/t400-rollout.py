@@ -80,7 +80,7 @@ def one_that_fails_leaves_the_others():
     node = open_node()
     node.run_job(job_of(1000))
     await_status(node, 0, 'successful')
-    before = runners(node)
+    before = await_runners(node, 3)
     node.run_job(job_of(1001, script='exit 3'))
     await_status(node, 1, 'failed')
     assert counts(node)[1:] == [1, 0, 1], counts(node)
@@ -127,7 +127,7 @@ def who_goes_on_in_place_is_healthy_by_the_newer_version_or_not():
     first = job_of(1000, count=2, healthy_ms=1000)
     node.run_job(first)
     await_status(node, 0, 'successful')
-    before = runners(node)
+    before = await_runners(node, 2)
     node.run_job(tuned(job_of(1000, count=2, healthy_ms=6000), 3))
     assert deployment(node)['Status'] == 'running', deployment(node)
     assert counts(node) == [2, 2, 0, 0], counts(node)
@@ -163,7 +163,7 @@ def who_takes_too_long_after_an_update_in_place_is_unhealthy():
     slow = tuned(job_of(1000, count=1, healthy_ms=10000), 10)
     updated(slow, HealthyDeadline=milliseconds(10500))
     node.run_job(slow)
-    [pid] = [pid for pid, line in node.payloads().items() if line == 'sleep 1000']
+    [(pid, _)] = await_runners(node, 1)
     time.sleep(1)  # begun anew, it cannot have lasted for 10 s by then
     os.kill(pid, signal.SIGKILL)
     wait_for('its verdict', lambda: counts(node)[3] == 1)
@@ -182,6 +182,12 @@ def runners(node):
     return {item for item in node.payloads().items() if item[1] == 'sleep 1000'}
 
 
+def await_runners(node, count):
+    """The same, when the shells of COUNT allocs have become them."""
+    wait_for('what runs', lambda: len(runners(node)) == count)
+    return runners(node)
+
+
 def steer(node, verb, **body):
     own = deployment(node)['ID']
     return node.put('/v1/deployment/%s/%s' % (verb, own), dict(body, DeploymentID=own))
@@ -191,7 +197,7 @@ def canaries_run_beside_the_others_until_a_user_promotes_them():
     node = open_node()
     node.run_job(job_of(1000))
     await_status(node, 0, 'successful')
-    before = runners(node)
+    before = await_runners(node, 3)
     assert len(before) == 3, before
     node.run_job(updated(job_of(1001), Canary=1))
     group = deployment(node)['TaskGroups']['g']
@@ -218,7 +224,7 @@ def what_fails_takes_its_job_back():
     node = open_node()
     node.run_job(job_of(1000))
     await_status(node, 0, 'successful')
-    before = runners(node)
+    before = await_runners(node, 3)
     node.run_job(updated(job_of(1001, script='exit 3'), AutoRevert=True))
     await_status(node, 2, 'successful')
     failed = node.get('/v1/job/job/deployments')[1]

@@ -169,7 +169,7 @@ def what_cannot_be_is_refused_when_it_is_asked_for():
     node.terminate()
     volumes.configure('data', 'nowhere')
     node.start(wait=False)
-    assert node.process.wait(timeout=10) != 0
+    assert node.process.wait(timeout=60) != 0
     assert 'failed to validate volume nowhere' in node.log(), node.log()
     volumes.configure('data')
     node.start()

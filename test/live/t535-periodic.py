@@ -51,6 +51,7 @@ def each_time_is_launched_once_over_crashes():
     for name in children(node):
         wait_for('the end of it', lambda one=name: node.get('/v1/job/' + one)['Status'] == 'dead')
         assert len(node.allocs(name)) == 1, name
+    node.cli('job', 'stop', '-detach', 'job')  # nothing is launched while all is purged
     node.finish()
 
 

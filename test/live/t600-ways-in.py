@@ -284,7 +284,7 @@ def a_session_ends_with_the_daemon():
     node.kill()
     for session in held:
         session.hear_all()
-    said = shown.communicate(timeout=20)[0]
+    said = shown.communicate(timeout=60)[0]
     assert shown.returncode == 1 and 'connection' in said and said.count('\n') == 1, (shown.returncode, said)
     nothing_is_left(mark)
     node.start()

@@ -95,7 +95,7 @@ def a_second_daemon_on_one_directory_names_the_first():
     node = Node()
     node.start()
     done = subprocess.run(node.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=5)
+                          stderr=subprocess.STDOUT, text=True, timeout=60)
     assert done.returncode != 0 and str(node.process.pid) in done.stdout, done.stdout
     assert node.get('/v1/agent/self')
     end(node)
@@ -106,7 +106,7 @@ def an_address_in_use_is_one_clear_error():
     node.start()
     other.port = node.port
     done = subprocess.run(other.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=5)
+                          stderr=subprocess.STDOUT, text=True, timeout=60)
     assert done.returncode != 0 and 'in use' in done.stdout, done.stdout
     other.close()
     end(node)
@@ -127,7 +127,7 @@ def a_journal_that_is_none_is_refused_and_untouched():
     with open(path, 'wb') as out:
         out.write(b'not a journal' * 1000)
     done = subprocess.run(node.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=5)
+                          stderr=subprocess.STDOUT, text=True, timeout=60)
     assert done.returncode != 0 and path.rsplit('/', 1)[0] in done.stdout, done.stdout
     with open(path, 'rb') as kept:
         assert kept.read() == b'not a journal' * 1000
@@ -150,7 +150,7 @@ def a_job_too_large_to_be_stored_is_refused_and_disturbs_nobody():
 def a_bad_configuration_names_its_place():
     node = Node(config='client {\n  enabeld = true\n}\n')
     done = subprocess.run(node.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=5)
+                          stderr=subprocess.STDOUT, text=True, timeout=60)
     assert done.returncode != 0 and 'agent.hcl:2' in done.stdout and 'enabeld' in done.stdout, \
         done.stdout
     node.close()
