@@ -128,7 +128,7 @@ def links_swapped_in_by_a_payload_lead_root_nowhere():
     count = node.task('job', 'g', 't')['Restarts']
     wait_for('starts without a place for logs, which are starts all the same',
              lambda: node.task('job', 'g', 't')['Restarts'] > count + 2)
-    assert 'output is lost until this is mended' in node.log()
+    wait_for('word of it', lambda: 'output is lost until this is mended' in node.log(1 << 20))
     assert os.listdir(victim) == [], os.listdir(victim)
     node.finish()
 
