@@ -220,13 +220,13 @@ def what_changes_waits_until_it_has_settled():
         put(os.path.join(place, 'hup'), text)
         began = time.monotonic()
     wait_for('the signal', lambda: hups(place) == 1)
-    assert time.monotonic() - began > 5.9 and says_now(place, 'hup') == 'three'
+    assert time.monotonic() - began > 4 and says_now(place, 'hup') == 'three'
     count, began = 0, time.monotonic()
     while hups(place) < 2 and count < 1200:
         count += 1
         put(os.path.join(place, 'hup'), 'change %d' % count)
         time.sleep(0.05)
-    assert time.monotonic() - began > 8.9
+    assert time.monotonic() - began > 7.5  # a turn of the daemon may have begun long before the change
     wait_for('the word of it', lambda: told_how_often(node) == (0, 2))
     node.finish()
 
