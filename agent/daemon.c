@@ -164,6 +164,33 @@ static void drivers_changed(void *ctx)
     alone_node_changed(parts->alone);
 }
 
+static bool find_starting(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    (void)id;
+    switch (record->state) {
+    case T_RECOVERING:
+    case T_HELD:
+    case T_REAPING:
+    case T_PRESTART:
+    case T_LOOKING:
+    case T_STARTING:
+        *(bool *)ctx = true;
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* As hundreds of them do after a boot, and have the processors then. */
+static bool tasks_start(void *ctx)
+{
+    const struct parts *parts = ctx;
+    bool found = false;
+
+    core_each(parts->core, MACHINE_TASK, find_starting, &found);
+    return found;
+}
+
 static void plugins_found(void *ctx, const struct spec_pairs *versions)
 {
     struct parts *parts = ctx;
@@ -415,7 +442,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
     if (code == 0)
         plugins_define(parts);
     if (code == 0)
-        hooks_find_plugins(parts->hooks, FIND_PLUGINS_MS, plugins_found, parts);
+        hooks_find_plugins(parts->hooks, FIND_PLUGINS_MS, tasks_start, plugins_found, parts);
     if (code == 0)
         hosted_look(parts->hosted, host_plugins_found, parts);
     return code;

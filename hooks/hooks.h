@@ -150,12 +150,14 @@ int hooks_each_network(const struct hooks *hooks, void (*cb)(void *ctx, const ch
  * Nomad's API (AllocNetworkStatus): a new reference, NULL: it is the host's. */
 json_t *hooks_network_status(const uint8_t *results, uint32_t bytes);
 
-/* Asks the CNI plugins that are here for their versions, which takes a while: in AFTER_MS, or when
- * somebody waits for it.  FOUND is told once, on the loop, all that have one, by their names;
- * VERSIONS is borrowed for the call. */
+/* Asks the CNI plugins that are here for their versions, which takes a while and the processors: in
+ * AFTER_MS, and so much later as long as there is what goes BEFORE them (NULL: nothing), a limited
+ * time; or when somebody waits for it.  FOUND is told once, on the loop, all that have one, by
+ * their names; VERSIONS is borrowed for the call. */
 typedef void hooks_plugins_found(void *ctx, const struct spec_pairs *versions);
-void hooks_find_plugins(struct hooks *hooks, uint64_t after_ms, hooks_plugins_found *found,
-                        void *ctx);
+typedef bool hooks_before_plugins(void *ctx);
+void hooks_find_plugins(struct hooks *hooks, uint64_t after_ms, hooks_before_plugins *before,
+                        hooks_plugins_found *found, void *ctx);
 
 /* Looks at the network of an alloc, in which tasks may run that nobody will start, and mends it;
  * the outcome's text tells what was found.  ERR_GONE: it is lost, or cannot be mended, to all but

@@ -130,12 +130,17 @@ bool hooks_has_network(struct hooks *hooks, const char *mode)
 
 /* --- plugins --- */
 
+enum { PUT_OFF_MAX = 40 };
+
 struct plugins_look {
     struct io_timer timer; /* before it begins */
+    uint64_t after_ms;
+    unsigned put_off; /* so often */
     struct io_work work;
     struct hooks *hooks; /* NULL once they are gone */
     bool begun;
     atomic_bool over; /* nobody waits for it: no plugin but that at hand is asked */
+    hooks_before_plugins *before;
     hooks_plugins_found *found;
     void *ctx;
     struct arena arena;
@@ -187,13 +192,27 @@ static void begin_look(struct plugins_look *look)
     io_work_submit(look->hooks->loop, &look->work, look_for_plugins, tell_plugins, look);
 }
 
+static void begin_later(struct plugins_look *look);
+
 static void on_time(struct io_timer *timer)
 {
-    begin_look(timer->ctx);
+    struct plugins_look *look = timer->ctx;
+
+    if (look->before == NULL || look->put_off == PUT_OFF_MAX || !look->before(look->ctx)) {
+        begin_look(look);
+        return;
+    }
+    look->put_off++;
+    begin_later(look);
 }
 
-void hooks_find_plugins(struct hooks *hooks, uint64_t after_ms, hooks_plugins_found *found,
-                        void *ctx)
+static void begin_later(struct plugins_look *look)
+{
+    io_timer_start(look->hooks->loop, &look->timer, loop_now_ms() + look->after_ms, on_time, look);
+}
+
+void hooks_find_plugins(struct hooks *hooks, uint64_t after_ms, hooks_before_plugins *before,
+                        hooks_plugins_found *found, void *ctx)
 {
     const char *path = hooks->network == NULL || !hooks->privileged ? "" : hooks->network->cni_path;
     struct plugins_look *look = calloc(1, sizeof(*look) + strlen(path) + 1);
@@ -202,10 +221,12 @@ void hooks_find_plugins(struct hooks *hooks, uint64_t after_ms, hooks_plugins_fo
     check(hooks->look == NULL); /* once is enough */
     memcpy(look->path, path, strlen(path) + 1);
     look->hooks = hooks;
+    look->after_ms = after_ms;
+    look->before = before;
     look->found = found;
     look->ctx = ctx;
     hooks->look = look;
-    io_timer_start(hooks->loop, &look->timer, loop_now_ms() + after_ms, on_time, look);
+    begin_later(look);
 }
 
 bool hooks_await_plugins(struct hooks *hooks)

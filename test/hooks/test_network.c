@@ -261,7 +261,7 @@ static void test_a_hostname_that_is_none_is_told_before_anything_is_made(void **
 }
 
 struct versions {
-    unsigned times;
+    unsigned before, times;
     char said[256];
 };
 
@@ -300,15 +300,15 @@ static void test_plugins_tell_their_versions(void **state)
 
         assert_true(text_format(text, sizeof(text), "#!/bin/sh\n%s\n", rows[i].says));
         write_text(network.plugins, "one", 0755, text);
-        hooks_find_plugins(fixture->hooks, 0, hear_of_plugins, &heard);
+        hooks_find_plugins(fixture->hooks, 0, NULL, hear_of_plugins, &heard);
         loop_run(fixture->loop);
         assert_int_equal(heard.times, 1);
         assert_string_equal(heard.said, rows[i].version);
     }
     struct versions unheard = {0};
-    hooks_find_plugins(fixture->hooks, 0, hear_of_plugins, &unheard);
+    hooks_find_plugins(fixture->hooks, 0, NULL, hear_of_plugins, &unheard);
     start_hooks(fixture, NULL); /* who asked is gone */
-    hooks_find_plugins(fixture->hooks, 0, hear_of_plugins, &(struct versions){0});
+    hooks_find_plugins(fixture->hooks, 0, NULL, hear_of_plugins, &(struct versions){0});
     loop_run(fixture->loop);
     assert_int_equal(unheard.times, 0);
 }
@@ -340,17 +340,41 @@ static void test_plugins_are_asked_no_more_when_nobody_waits_for_them(void **sta
     arena_free(&arena);
     assert_false(exists(at(&fixture->scratch, "networks/asked")));
 
-    hooks_find_plugins(fixture->hooks, HOUR_MS, hear_of_plugins, &heard);
+    hooks_find_plugins(fixture->hooks, HOUR_MS, NULL, hear_of_plugins, &heard);
     assert_true(hooks_await_plugins(fixture->hooks));
     while (!exists(at(&fixture->scratch, "networks/asked")))
         (void)poll(NULL, 0, 10);
     start_hooks(fixture, NULL); /* who asked is gone */
     write_text(network.state, "go", 0644, "");
-    hooks_find_plugins(fixture->hooks, 0, hear_of_plugins, &heard);
+    hooks_find_plugins(fixture->hooks, 0, NULL, hear_of_plugins, &heard);
     loop_run(fixture->loop);
     assert_int_equal(heard.times, 1);
     scoped_string char *asked = text_of("asked");
     assert_string_equal(asked, "x\nx\nx\nx\n"); /* the first of them twice */
+}
+
+/* CTX: how often there is something before them. */
+static bool is_before(void *ctx)
+{
+    struct versions *heard = ctx;
+
+    return heard->before != 0 && heard->before-- != 0;
+}
+
+static void test_plugins_are_asked_behind_what_goes_before_for_a_limited_time(void **state)
+{
+    struct fixture *fixture = *state;
+    struct versions heard = {.before = 3}, never = {.before = ~0U};
+
+    need_root();
+    write_text(network.plugins, "one", 0755, "#!/bin/sh\necho v1.0.0\n");
+    hooks_find_plugins(fixture->hooks, 1, is_before, hear_of_plugins, &heard);
+    loop_run(fixture->loop);
+    assert_int_equal(heard.before, 0);
+    assert_string_equal(heard.said, "one=v1.0.0 ");
+    hooks_find_plugins(fixture->hooks, 1, is_before, hear_of_plugins, &never);
+    loop_run(fixture->loop);
+    assert_int_equal(never.times, 1);
 }
 
 static void test_what_failed_half_way_is_undone_before_it_is_tried_again(void **state)
@@ -462,7 +486,7 @@ static void find_bridge(const char *version)
 
     assert_true(text_format(script, sizeof(script), "#!/bin/sh\necho %s\n", version));
     write_text(network.plugins, "bridge", 0755, script);
-    hooks_find_plugins(network.fixture->hooks, 0, hear_of_plugins, &(struct versions){0});
+    hooks_find_plugins(network.fixture->hooks, 0, NULL, hear_of_plugins, &(struct versions){0});
     loop_run(network.fixture->loop);
     assert_return_code(unlink(at(&network.fixture->scratch, "networks/calls")), 0);
 }
@@ -528,7 +552,7 @@ static void test_look_at_a_network_waits_for_what_plugins_say(void **state)
     assert_int_equal(make_network(), 0);
     write_text(network.plugins, "bridge", 0755, "#!/bin/sh\necho v1.3.0\n");
     fixture->answered = false;
-    hooks_find_plugins(fixture->hooks, HOUR_MS, hear_of_plugins, &versions);
+    hooks_find_plugins(fixture->hooks, HOUR_MS, NULL, hear_of_plugins, &versions);
     write_text(network.state, "calls", 0644, "");
     hooks_check_network(fixture->hooks, ALLOC_ID, on_outcome, fixture);
     loop_run(fixture->loop);
@@ -624,6 +648,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_plugins_tell_their_versions, make, fixture_remove),
         cmocka_unit_test_setup_teardown(test_plugins_are_asked_no_more_when_nobody_waits_for_them,
                                         make, fixture_remove),
+        cmocka_unit_test_setup_teardown(
+            test_plugins_are_asked_behind_what_goes_before_for_a_limited_time, make,
+            fixture_remove),
         cmocka_unit_test_setup_teardown(
             test_what_failed_half_way_is_undone_before_it_is_tried_again, make, fixture_remove),
         cmocka_unit_test_setup_teardown(test_an_end_insists_until_plugins_have_undone_it, make,
