@@ -182,7 +182,8 @@ def a_stuck_loop_is_ended_by_the_watchdog():
     assert_untouched()
     stuck = int(shown('cairn', 'MainPID'))
     os.kill(stuck, signal.SIGSTOP)
-    wait_for('another daemon', lambda: int(shown('cairn', 'MainPID')) not in (0, stuck), limit_s=60)
+    wait_for('another daemon', lambda: int(shown('cairn', 'MainPID')) not in (0, stuck), limit_s=60,
+             pause_s=1)
     wait_for('it to answer', answers)
     assert_untouched()
     drop_in('cairn.service', '')
@@ -215,7 +216,7 @@ def a_daemon_that_the_kernel_ends_for_memory_comes_back():
     if not IS_V2:  # which takes no memory away from who has more: the next one gets no more
         run('systemctl', 'kill', '-s', 'KILL', 'cairn')
         ended += 1
-    wait_for('a daemon to be ended', lambda: int(shown('cairn', 'NRestarts')) > ended, limit_s=60)
+    wait_for('a daemon to be ended', lambda: int(shown('cairn', 'NRestarts')) > ended, limit_s=60, pause_s=0.5)
     run('systemctl', 'set-property', '--runtime', 'cairn.service', 'MemoryMax=infinity')
     wait_for('it to answer', answers, limit_s=60)
     assert_untouched()
