@@ -167,18 +167,8 @@ static void drivers_changed(void *ctx)
 static bool find_starting(void *ctx, const struct machine_id *id, const struct machine *record)
 {
     (void)id;
-    switch (record->state) {
-    case T_RECOVERING:
-    case T_HELD:
-    case T_REAPING:
-    case T_PRESTART:
-    case T_LOOKING:
-    case T_STARTING:
-        *(bool *)ctx = true;
-        return false;
-    default:
-        return true;
-    }
+    *(bool *)ctx = task_is_on_its_way(task_of(record));
+    return !*(bool *)ctx;
 }
 
 /* As hundreds of them do after a boot, and have the processors then. */

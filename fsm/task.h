@@ -268,6 +268,10 @@ extern const struct fsm_def task_def;
 /* True if something of the current generation may exist outside: a shim, a cgroup, a payload. */
 bool task_holds_work(const struct task *task);
 
+/* True if its start, or what a restore makes of it, is under way: neither a pause of its own nor
+ * other tasks are waited for. */
+bool task_is_on_its_way(const struct task *task);
+
 static inline const struct task *task_of(const struct machine *record)
 {
     check(record->kind == MACHINE_TASK);

@@ -71,6 +71,12 @@ bool task_holds_work(const struct task *task)
                            IN(STOPPING) | IN(REAPING));
 }
 
+bool task_is_on_its_way(const struct task *task)
+{
+    return is_in(task, IN(PRESTART) | IN(LOOKING) | IN(HELD) | IN(STARTING) | IN(RECOVERING) |
+                           IN(REAPING));
+}
+
 /* --- guards --- */
 
 #define GUARD(function, condition)                                                                 \
