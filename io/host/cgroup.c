@@ -24,15 +24,17 @@ enum { CREATE_ATTEMPTS_MAX = 8 };
 /* --- making, entering, limiting --- */
 
 /* On v2 a child has the controllers that its parent hands down.  What the machine does not give is
- * not used, so failing is fine. */
+ * not used, so failing is fine.  But where processes are, which memory refuses first, the others
+ * would be handed down to threads, and no child could have a process any more. */
 static void hand_down_controllers(enum cgroup_mode mode, const char *directory)
 {
     struct cgroup_path file;
 
     if (mode == CGROUP_V2 &&
         text_format(file.text, sizeof(file.text), "%s/cgroup.subtree_control", directory)) {
-        (void)small_file_write(AT_FDCWD, file.text, "+memory"); /* see above */
-        (void)small_file_write(AT_FDCWD, file.text, "+cpu");
+        if (small_file_write(AT_FDCWD, file.text, "+memory") == -EBUSY)
+            return;
+        (void)small_file_write(AT_FDCWD, file.text, "+cpu"); /* see above */
         (void)small_file_write(AT_FDCWD, file.text, "+pids");
         (void)small_file_write(AT_FDCWD, file.text, "+cpuset");
     }
