@@ -239,7 +239,7 @@ class Node:
     def plight(self):
         """What somebody wants to know of it whose test has failed: its allocs, and its last words."""
         lines = []
-        with contextlib.suppress(OSError, urllib.error.URLError, ValueError):
+        with contextlib.suppress(OSError, urllib.error.URLError, ValueError, Refused):
             for alloc in self.get('/v1/allocations?task_states=true'):
                 lines.append('%s.%s %s' % (alloc['JobID'], alloc['TaskGroup'], alloc['ClientStatus']))
                 for name, state in (alloc['TaskStates'] or {}).items():
