@@ -216,19 +216,21 @@ def what_changes_waits_until_it_has_settled():
                               hup, again, script=COUNTING)))
     place = wait_for('the task', lambda: node.running() and path_of(node, 'local'))
     wait_for('its trap', lambda: os.path.exists(os.path.join(place, 'ready')))
+    put(os.path.join(place, 'hup'), 'one')  # what is there when the watch begins need not settle
+    wait_for('the first signal', lambda: hups(place) == 1)
     for text in ('two', 'three'):
         put(os.path.join(place, 'hup'), text)
         began = time.monotonic()
-    wait_for('the signal', lambda: hups(place) == 1)
+    wait_for('the signal', lambda: hups(place) == 2)
     assert time.monotonic() - began > 4, time.monotonic() - began  # a turn may have begun before the change
     assert says_now(place, 'hup') == 'three', says_now(place, 'hup')
     count = 0
-    while hups(place) < 2:  # for as long as it takes, it is not left alone for wait.min
+    while hups(place) < 3:  # for as long as it takes, it is not left alone for wait.min
         count += 1
         assert count < 1200, 'nobody was told'
         put(os.path.join(place, 'hup'), 'change %d' % count)
         time.sleep(0.05)
-    wait_for('the word of it', lambda: told_how_often(node) == (0, 2))
+    wait_for('the word of it', lambda: told_how_often(node) == (0, 3))
     node.finish()
 
 
