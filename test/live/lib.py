@@ -424,6 +424,25 @@ class Node:
             pass
 
 
+class MountedNode(Node):
+    """Its directory is a mount of its own: "shared" as systemd makes all of them, or "private"."""
+
+    def __init__(self, propagation, config=''):
+        super().__init__(config=config)
+        subprocess.run(['mount', '--bind', self.dir, self.dir], check=True)
+        subprocess.run(['mount', '--make-' + propagation, self.dir], check=True)
+        os.chmod(self.dir, 0o711)
+
+    def mounts(self):
+        return [point for point in super().mounts() if point != self.dir]
+
+    def close(self):
+        super().close()
+        subprocess.run(['umount', '-q', self.dir], check=False)
+        if os.path.isdir(self.dir):
+            os.rmdir(self.dir)
+
+
 def raw_exec(name, script, **fields):
     """A task that runs SCRIPT with sh."""
     task = {'Name': name, 'Driver': 'raw_exec',

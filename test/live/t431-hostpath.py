@@ -4,12 +4,11 @@ as devices and deleted, and outlive daemon and driver.  CAIRN_HOSTPATH names its
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (Node, Refused, milliseconds, raw_exec, restart_policy, service,  # noqa: E402
+from lib import (MountedNode, Node, Refused, milliseconds, raw_exec, restart_policy, service,  # noqa: E402
                  tap, wait_for)
 
 DRIVER = os.environ.get('CAIRN_HOSTPATH', '')
@@ -138,6 +137,11 @@ def stop(node, name):
              == ['complete'])
 
 
+def await_both(node):
+    return wait_for('both payloads', lambda: (lambda pids: len(pids) == 2 and pids)(
+        [pid for pid, line in node.payloads().items() if line == 'sleep 1000']))
+
+
 def two_share_a_volume_that_was_created():
     if not os.access(DRIVER, os.X_OK):
         return NO_DRIVER
@@ -148,8 +152,7 @@ def two_share_a_volume_that_was_created():
         node.run_job(job(name, 'exec sleep 1000', SHARED, 'data'))
     for name in ('one', 'two'):
         wait_for(name, lambda name=name: is_running(node, name))
-    before = wait_for('both payloads', lambda: (lambda pids: len(pids) == 2 and pids)(
-        {pid for pid, line in node.payloads().items() if line == 'sleep 1000'}))
+    before = await_both(node)
     node.kill()
     driver = hostpath.kill()
     node.start()
@@ -282,24 +285,6 @@ def volume_is_made_of_another_and_what_room_is_left_is_told():
     return None
 
 
-class SharedNode(Node):
-    """Its directory is a mount that tells of changes, as all are that systemd makes."""
-
-    def __init__(self, config):
-        super().__init__(config=config)
-        subprocess.run(['mount', '--bind', self.dir, self.dir], check=True)
-        subprocess.run(['mount', '--make-shared', self.dir], check=True)
-
-    def mounts(self):
-        return [point for point in super().mounts() if point != self.dir]
-
-    def close(self):
-        super().close()
-        subprocess.run(['umount', '-q', self.dir], check=False)
-        if os.path.isdir(self.dir):
-            os.rmdir(self.dir)
-
-
 CAPABILITIES = ('audit_write chown dac_override fowner fsetid kill mknod net_bind_service setfcap setgid setpcap '
                 'setuid sys_chroot sys_admin').split()
 
@@ -309,7 +294,7 @@ def driver_with_a_root_of_its_own_mounts_for_all():
     if not os.access(DRIVER, os.X_OK):
         return NO_DRIVER
     roots = ['/bin', '/etc', '/lib', '/lib64', '/sbin', '/usr', os.path.dirname(DRIVER)]
-    node = SharedNode('client {\n  options {\n    "user.denylist" = "nobody-at-all"\n  }\n  chroot_env {\n%s  }\n}\n'
+    node = MountedNode('shared', 'client {\n  options {\n    "user.denylist" = "nobody-at-all"\n  }\n  chroot_env {\n%s  }\n}\n'
                       'plugin "exec" {\n  config {\n    allow_caps = [%s]\n  }\n}\n'
                       % (''.join('    "%s" = "%s"\n' % (path, path) for path in roots),
                          ', '.join('"%s"' % name for name in CAPABILITIES)))
@@ -318,8 +303,7 @@ def driver_with_a_root_of_its_own_mounts_for_all():
     for name in ('one', 'two'):
         node.run_job(job(name, 'exec sleep 1000', SHARED, 'data'))
         wait_for(name, lambda name=name: is_running(node, name))
-    first, second = wait_for('both payloads', lambda: (lambda pids: len(pids) == 2 and pids)(
-        [pid for pid, line in node.payloads().items() if line == 'sleep 1000']))
+    first, second = await_both(node)
     with open('/proc/%d/root/srv/v/word' % first, 'w') as file:
         file.write('stone')
     with open('/proc/%d/root/srv/v/word' % second) as file:

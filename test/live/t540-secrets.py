@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import Node, events, raw_exec, restart_policy, service, tap, wait_for  # noqa: E402
+from lib import MountedNode, Node, events, raw_exec, restart_policy, service, tap, wait_for  # noqa: E402
 
 KEEPER = 'echo "own $$" > "$NOMAD_SECRETS_DIR/own"; touch "$NOMAD_TASK_DIR/up"; exec sleep 1000'
 RENDERED = {'EmbeddedTmpl': 'token of {{ env "NOMAD_ALLOC_ID" }}', 'DestPath': 'secrets/token',
@@ -23,23 +23,8 @@ def read(path):
         return file.read()
 
 
-class SecretNode(Node):
+class SecretNode(MountedNode):
     """Its directory is a mount of its own, which tells its copies of changes or not."""
-
-    def __init__(self, propagation):
-        super().__init__()
-        subprocess.run(['mount', '--bind', self.dir, self.dir], check=True)
-        subprocess.run(['mount', '--make-' + propagation, self.dir], check=True)
-        os.chmod(self.dir, 0o711)
-
-    def mounts(self):
-        return [point for point in super().mounts() if point != self.dir]
-
-    def close(self):
-        super().close()
-        subprocess.run(['umount', '-q', self.dir], check=False)
-        if os.path.isdir(self.dir):
-            os.rmdir(self.dir)
 
     def run(self, driver):
         self.start()
