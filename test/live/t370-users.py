@@ -43,8 +43,11 @@ while [ $i -lt 400 ]; do
     mv -T logs away$i && ln -s @VICTIM@ logs; rm -f logs; mv -T away$i logs
     i=$((i + 1))
 done 2>/dev/null
-rm -f logs
-ln -s @VICTIM@ logs
+until [ -L logs ]; do  # where there is none the daemon makes one, at any moment
+    mv -T logs away$i
+    ln -sT @VICTIM@ logs
+    i=$((i + 1))
+done 2>/dev/null
 touch data/done
 exec sleep 1000
 '''
