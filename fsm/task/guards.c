@@ -9,6 +9,7 @@
 enum {
     LOOKS_MAX = 20,        /* about ten minutes */
     LOOKS_UNSEEN_MAX = 4,  /* of a payload that was never seen running */
+    LOOKS_ENDING_MAX = 2,  /* of one that is to end: each look may take ten seconds */
     STOP_GRACE_MS = 10000, /* the shim kills at the kill timeout; we step in this much later */
     REAP_BACKOFF_MS = 500,
     REAP_BACKOFF_MS_MAX = 30000,
@@ -52,7 +53,9 @@ uint8_t task_hook_from(const struct task *task, enum hook_phase phase, unsigned 
 bool task_look_failed(const struct task *task, const struct failure *failure)
 {
     check(failure != NULL);
-    uint32_t looks = task->ran ? LOOKS_MAX : LOOKS_UNSEEN_MAX;
+    uint32_t looks = task->kill_wanted ? LOOKS_ENDING_MAX
+                     : task->ran       ? LOOKS_MAX
+                                       : LOOKS_UNSEEN_MAX;
 
     /* Once looking was given up an end is told, and what is found later can be ended only. */
     return failure->recoverable && !task->exit_seen && task->machine.attempt < looks;
