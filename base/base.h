@@ -15,6 +15,7 @@
 #include "base/quote.h"
 #include "base/rng.h"
 #include "base/text.h"
+#include "base/url.h"
 #include "base/uuid.h"
 #include "base/wall.h"
 

@@ -116,17 +116,12 @@ void inspect_print_event(const struct journal_event *event, char *to, size_t siz
 /* A source of an artifact, whose user and query are hidden. */
 static json_t *hidden_source(const char *source)
 {
-    const char *host = strstr(source, "://");
-    size_t length = strcspn(source, "?");
+    struct url_shown shown = url_shown(source);
+    char rest[2] = {shown.rest, '\0'};
 
-    host = host == NULL ? source : host + 3;
-    size_t before = (size_t)(host - source) < length ? (size_t)(host - source) : length;
-    const char *at = memchr(source + before, '@', strcspn(source + before, "/?"));
-    bool has_user = at != NULL && before > 0; /* else: user@host:path of git */
-    const char *rest = has_user ? at : source + before;
-
-    return json_sprintf("%.*s%s%.*s%s", (int)before, source, has_user ? "***" : "",
-                        (int)(source + length - rest), rest, source[length] == '?' ? "?***" : "");
+    return json_sprintf("%.*s%s%.*s%s%s", shown.scheme_length, shown.scheme,
+                        shown.user ? "***@" : "", shown.place_length, shown.place, rest,
+                        shown.rest != '\0' ? "***" : "");
 }
 
 static void hide_all(json_t *values)

@@ -361,18 +361,10 @@ static int fetch_one(struct fetch *fetch, const json_t *artifact, struct err *er
 /* Without the user and the query of its URL, which may hold what nobody is to read. */
 static void show_source(const json_t *artifact, char to[SOURCE_SHOWN])
 {
-    const char *source = fetch_text(artifact, "shown"), *host = strstr(source, "://");
-    size_t length = strcspn(source, "?");
-    const char *path = host == NULL ? NULL : strchr(host + 3, '/');
-    const char *at = host == NULL
-                         ? NULL
-                         : memchr(host, '@', path == NULL ? strlen(host) : (size_t)(path - host));
+    struct url_shown source = url_shown(fetch_text(artifact, "shown"));
 
-    if (at == NULL || at >= source + length)
-        (void)text_format(to, SOURCE_SHOWN, "%.*s", (int)length, source); /* cut if long */
-    else
-        (void)text_format(to, SOURCE_SHOWN, "%.*s%.*s", (int)(host + 3 - source), source,
-                          (int)(source + length - at - 1), at + 1); /* the same */
+    (void)text_format(to, SOURCE_SHOWN, "%.*s%.*s", source.scheme_length, source.scheme,
+                      source.place_length, source.place); /* cut if long */
     text_clean(to);
     text_whole(to);
 }

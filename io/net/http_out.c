@@ -267,6 +267,7 @@ static int on_timer_wanted(CURLM *multi, long delay_ms, void *ctx)
 
 static void describe(struct http_request *request, CURLcode result)
 {
+    struct url_shown shown = url_shown(request->url);
     long number = 0;
 
     if (request->error.code != 0) {
@@ -274,13 +275,8 @@ static void describe(struct http_request *request, CURLcode result)
         return;
     }
     request->end = request->strange ? HTTP_STRANGE : curl_result_end(result);
-    /* Without user, password and query, which may be secrets. */
-    const char *host = strstr(request->url, "://");
-    host = host == NULL ? request->url : host + 3;
-    const char *at = memchr(host, '@', strcspn(host, "/?#"));
-    host = at == NULL ? host : at + 1;
     (void)err_set(&request->error, curl_result_code(result), "%s %.*s: %s", request->method,
-                  (int)strcspn(host, "?#"), host,
+                  shown.place_length, shown.place,
                   request->said[0] != '\0'
                       ? request->said
                       : curl_library.easy_strerror(result)); /* only to be filled */

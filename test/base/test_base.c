@@ -259,6 +259,36 @@ static void test_err_wrap_keeps_the_code_and_puts_the_place_first(void **state)
     assert_int_equal(err_set(NULL, ERR_GONE, "nobody listens"), ERR_GONE);
 }
 
+static void test_of_a_url_user_query_and_fragment_are_left_out(void **state)
+{
+    static const struct {
+        const char *url, *scheme, *place;
+        bool user;
+        char rest;
+    } urls[] = {
+        {"https://example.com/a", "https://", "example.com/a", false, '\0'},
+        {"https://ann:p@ss@example.com/a@b?key=x", "https://", "example.com/a@b", true, '?'},
+        {"git::ssh://git@example.com/repo#main", "git::ssh://", "example.com/repo", true, '#'},
+        {"git@example.com:repo?ref=x", "", "git@example.com:repo", false, '?'},
+        {"/srv/file?x://ann:x@y", "", "/srv/file", false, '?'},
+        {"http://?a@b", "http://", "", false, '?'},
+        {"", "", "", false, '\0'},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(urls); i++) {
+        struct url_shown shown = url_shown(urls[i].url);
+        char scheme[64], place[64];
+
+        assert_true(text_format(scheme, sizeof(scheme), "%.*s", shown.scheme_length, shown.scheme));
+        assert_true(text_format(place, sizeof(place), "%.*s", shown.place_length, shown.place));
+        assert_string_equal(scheme, urls[i].scheme);
+        assert_string_equal(place, urls[i].place);
+        assert_int_equal(shown.user, urls[i].user);
+        assert_int_equal(shown.rest, urls[i].rest);
+    }
+}
+
 static void test_wall_clocks_far_apart_do_not_overflow(void **state)
 {
     (void)state;
@@ -290,6 +320,7 @@ int main(void)
         cmocka_unit_test(test_hash_differs_for_every_single_bit),
         cmocka_unit_test(test_rng_is_bounded_and_repeats_from_its_seed),
         cmocka_unit_test(test_err_wrap_keeps_the_code_and_puts_the_place_first),
+        cmocka_unit_test(test_of_a_url_user_query_and_fragment_are_left_out),
         cmocka_unit_test(test_wall_clocks_far_apart_do_not_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,9 +10,9 @@ import subprocess
 import sys
 
 ALLOWED = {'memcpy', 'memmove', 'memset', 'memcmp', 'memchr', 'strlen', 'strnlen', 'strcmp',
-           'strncmp', 'strchr', 'strspn', 'strcspn', 'strerror', 'snprintf', 'vsnprintf', 'abort',
-           '__stack_chk_fail', '_GLOBAL_OFFSET_TABLE_', '__memcpy_chk', '__memset_chk', '__memmove_chk',
-           '__snprintf_chk', '__vsnprintf_chk'}
+           'strncmp', 'strchr', 'strspn', 'strcspn', 'strstr', 'strerror', 'snprintf', 'vsnprintf',
+           'abort', '__stack_chk_fail', '_GLOBAL_OFFSET_TABLE_', '__memcpy_chk', '__memset_chk',
+           '__memmove_chk', '__snprintf_chk', '__vsnprintf_chk'}
 
 
 WORLD = {'time', 'gettimeofday', 'clock_gettime', 'nanosleep', 'rand', 'random', 'getrandom', 'open',
