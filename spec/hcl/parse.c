@@ -222,6 +222,8 @@ static bool parse_body(struct hcl_parser *parser, const struct hcl_block *block,
             hcl_next_token(parser);
             continue;
         }
+        if (parser->quoted_names && (parser->token == TOKEN_IDENTIFIER || parser->token == '"'))
+            continue; /* and has the next on the same line */
         if (parser->token != TOKEN_NEWLINE && parser->token != TOKEN_END) {
             char found[64];
 

@@ -528,6 +528,13 @@ static void test_dotted_names_and_last_commas_are_read(void **state)
         0);
     assert_string_equal(fixture->config.name, "a,]\",}");
     refuse(fixture, "b.json", "{\"name\": \"a\",,}", "b.json:1:", "");
+    assert_int_equal(read_text(fixture, "c.hcl",
+                               "name = \"n\" datacenter = \"d\"\n"
+                               "client { meta { k = \"v\" \"l\" = \"w\" } enabled = true }\n"),
+                     0);
+    assert_string_equal(fixture->config.name, "n");
+    assert_string_equal(fixture->config.datacenter, "d");
+    assert_string_equal(fixture->config.meta.items[fixture->config.meta.count - 1].value, "w");
 }
 
 static void test_finish_wants_a_data_directory_and_a_numeric_address(void **state)
