@@ -15,6 +15,11 @@ struct reader {
     struct err *err;
 };
 
+bool config_is_open(const struct command *command, const char *text)
+{
+    return command->as_written && text != NULL && strstr(text, "${") != NULL;
+}
+
 /* As few digits as tell VALUE from all others; NULL: it is not told without an exponent. */
 static json_t *text_of_real(double value)
 {
@@ -60,7 +65,8 @@ static int set_texts(const struct reader *reader, const char *name, json_t *list
         if (item == NULL)
             return err_set(reader->err, ERR_INVALID, "%s: %s[%zu] must be a string",
                            reader->driver->kind.name, name, i);
-        to->items[to->count++] = item;
+        if (!config_is_open(reader->command, item))
+            to->items[to->count++] = item;
     }
     return 0;
 }
@@ -115,6 +121,9 @@ static int set_key(const struct reader *reader, const struct config_key *key, js
 {
     void *to = (char *)reader->command + key->offset;
 
+    if (key->kind != CONFIG_TEXT && key->kind != CONFIG_REFUSED &&
+        config_is_open(reader->command, json_string_value(value)))
+        return 0;
     switch (key->kind) {
     case CONFIG_TEXT:
         if (!json_is_string(value))
@@ -204,11 +213,11 @@ static int read_keys(const struct reader *reader, json_t *config)
     return reader->driver->validate(reader->command, reader->err);
 }
 
-int command_read(const struct driver *driver, const struct task_spec *task,
-                 struct command *ret_command, struct err *err)
+static int read_command(const struct driver *driver, const struct task_spec *task, bool as_written,
+                        struct command *ret_command, struct err *err)
 {
     const char *text = task->config_json[0] == '\0' ? "{}" : task->config_json;
-    struct command command = {0};
+    struct command command = {.as_written = as_written};
     struct reader reader = {.driver = driver, .command = &command, .err = err};
     json_error_t where;
 
@@ -227,6 +236,22 @@ int command_read(const struct driver *driver, const struct task_spec *task,
     return 0;
 }
 
+int command_read(const struct driver *driver, const struct task_spec *task,
+                 struct command *ret_command, struct err *err)
+{
+    return read_command(driver, task, false, ret_command, err);
+}
+
+int command_check(const struct driver *driver, const struct task_spec *task, struct err *err)
+{
+    struct command command;
+    int code = read_command(driver, task, true, &command, err);
+
+    if (code == 0)
+        command_close(&command);
+    return code;
+}
+
 int config_check_program(const char *driver, const struct command *command, struct err *err)
 {
     if (command->program != NULL && command->program[0] != '\0')
@@ -236,7 +261,8 @@ int config_check_program(const char *driver, const struct command *command, stru
 
 int config_check_work_dir(const char *driver, const struct command *command, struct err *err)
 {
-    if (command->work_dir == NULL || command->work_dir[0] == '/')
+    if (command->work_dir == NULL || command->work_dir[0] == '/' ||
+        config_is_open(command, command->work_dir))
         return 0;
     return err_set(err, ERR_INVALID, "%s: \"work_dir\" must be an absolute path, not \"%s\"",
                    driver, command->work_dir);

@@ -79,9 +79,11 @@ static const char *name_one(uint64_t set, char to[64])
 
 /* --- config --- */
 
-static int check_mode(const char *driver, const char *key, const char *mode, struct err *err)
+static int check_mode(const char *driver, const char *key, const struct command *command,
+                      const char *mode, struct err *err)
 {
-    if (mode == NULL || text_equal(mode, "private") || text_equal(mode, "host"))
+    if (mode == NULL || text_equal(mode, "private") || text_equal(mode, "host") ||
+        config_is_open(command, mode))
         return 0;
     return err_set(err, ERR_INVALID, "%s: \"%s\" must be \"private\" or \"host\", not \"%s\"",
                    driver, key, mode);
@@ -90,10 +92,10 @@ static int check_mode(const char *driver, const char *key, const char *mode, str
 int isolated_check(const char *driver, const struct command *command, struct err *err)
 {
     uint64_t ignored;
-    int code = check_mode(driver, "pid_mode", command->pid_mode, err);
+    int code = check_mode(driver, "pid_mode", command, command->pid_mode, err);
 
     if (code == 0)
-        code = check_mode(driver, "ipc_mode", command->ipc_mode, err);
+        code = check_mode(driver, "ipc_mode", command, command->ipc_mode, err);
     if (code == 0)
         code = add_up(driver, "cap_add", &command->cap_add, &ignored, err);
     if (code == 0)

@@ -143,6 +143,7 @@ struct command {
     const char *pid_mode, *ipc_mode, *work_dir; /* NULL: not said */
     int64_t oom_score_adj;
     struct json_t *config; /* owned; all texts are its */
+    bool as_written;       /* not interpolated yet: nothing is wrong with what is going to be */
 
     struct mock_config mock;
 
@@ -222,6 +223,9 @@ bool isolated_look(const struct drivers *drivers, const struct drivers_exec *exe
 
 int command_read(const struct driver *driver, const struct task_spec *task,
                  struct command *ret_command, struct err *err);
+/* Of a task whose config is as it was written, and not interpolated. */
+int command_check(const struct driver *driver, const struct task_spec *task, struct err *err);
+bool config_is_open(const struct command *command, const char *text);
 int config_check_program(const char *driver, const struct command *command, struct err *err);
 int config_check_work_dir(const char *driver, const struct command *command, struct err *err);
 void command_close(struct command *command);

@@ -99,7 +99,6 @@ static bool claims_in_vain(const struct alloc_spec *alloc)
 int driver_validate(const struct alloc_spec *alloc, const struct task_spec *task, struct err *err)
 {
     const struct driver *driver = driver_named(task->driver);
-    struct command command;
 
     if (driver == NULL)
         return err_set(err, ERR_INVALID, "unknown driver \"%s\"", task->driver);
@@ -112,10 +111,5 @@ int driver_validate(const struct alloc_spec *alloc, const struct task_spec *task
                     "task driver \"%s\" for \"%s\" does not support CSI, and no task of the group "
                     "has one that does: use one that can mount, as exec, or remove its volumes",
                     task->driver, task->name);
-    if (code == 0)
-        code = command_read(driver, task, &command, err);
-    if (code != 0)
-        return code;
-    command_close(&command);
-    return 0;
+    return code != 0 ? code : command_check(driver, task, err);
 }

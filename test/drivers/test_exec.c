@@ -93,6 +93,30 @@ static void test_config_that_is_wrong_is_refused_with_the_reason(void **state)
     assert_refused("{\"command\": \"x\", \"image\": \"y\"}", "unknown key \"image\"");
 }
 
+/* What it is going to be is judged when the task starts. */
+static void test_config_that_is_not_interpolated_yet_is_taken(void **state)
+{
+    static const char config[] =
+        "{\"command\": \"x\", \"work_dir\": \"${NOMAD_TASK_DIR}/a\", \"pid_mode\": \"${meta.pid}\","
+        " \"cap_add\": [\"${meta.cap}\", \"chown\"]}";
+    static const char mock_config[] =
+        "{\"run_for\": \"${NOMAD_META_for}\", \"exit_code\": \"${NOMAD_META_code}\","
+        " \"start_error_recoverable\": \"${meta.b}\"}";
+    struct task_spec task = {
+        .name = "web", .driver = "exec", .user = "", .config_json = config, .kill_signal = ""};
+    struct err err = {0};
+    struct command command;
+
+    (void)state;
+    assert_int_equal(driver_validate(&in_host, &task, &err), 0);
+    assert_int_equal(command_read(&exec_driver, &task, &command, &err), ERR_INVALID);
+    task.driver = "mock_driver";
+    task.config_json = mock_config;
+    assert_int_equal(driver_validate(&in_host, &task, &err), 0);
+    assert_int_equal(command_read(&mock_driver, &task, &command, &err), ERR_INVALID);
+    assert_refused("{\"command\": \"x\", \"cap_add\": [\"${meta.cap}\", \"fly\"]}", "\"fly\"");
+}
+
 static void test_its_kind_is_what_hooks_make_its_tasks_ready_by(void **state)
 {
     const struct spec_driver *exec = driver_kind("exec"), *raw = driver_kind("raw_exec");
@@ -634,6 +658,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_config_that_is_wrong_is_refused_with_the_reason),
+        cmocka_unit_test(test_config_that_is_not_interpolated_yet_is_taken),
         cmocka_unit_test(test_its_kind_is_what_hooks_make_its_tasks_ready_by),
         cmocka_unit_test(test_what_a_kind_of_driver_cannot_do_is_refused_by_name),
         cmocka_unit_test(test_capabilities_have_their_names),
