@@ -106,7 +106,9 @@ def a_reboot_mounts_it_again_for_who_starts_again_and_for_nobody_else():
     await_statuses(node, 'running', name='one')
     await_statuses(node, 'running', name='two')
     assert not set(await_sleepers(node, 2).items()) & set(before.items())
-    assert storage.calls('NodeStage') == ['NodeStageVolume disk OK'] * 2, storage.calls()
+    # Once more if one's mounts were looked at, for its start, when it was the other's turn.
+    assert set(storage.calls('NodeStage')) == {'NodeStageVolume disk OK'}, storage.calls()
+    assert 2 <= len(storage.calls('NodeStage')) <= 3, storage.calls()
     wait_for('the claim of who left', lambda: node.get('/v1/volumes?type=csi')[0]['CurrentWriters'] == 2,
              limit_s=90)
     for name in ('one', 'two'):
