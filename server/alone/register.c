@@ -278,7 +278,8 @@ int alone_read_job(const struct assign_plans *plans, const json_t *request,
     return code;
 }
 
-/* What was placed of a job would be left over by one of which other jobs are made. */
+/* What was placed of a job would be left over by one of which other jobs are made, and by one that
+ * has an end, or none. */
 static int check_transition(const struct job *job, const json_t *json, struct err *err)
 {
     static const struct {
@@ -288,6 +289,11 @@ static int check_transition(const struct job *job, const json_t *json, struct er
 
     if (job == NULL || json_array_size(json_object_get(job->json, "TaskGroups")) == 0)
         return 0;
+    const char *type = json_string_value(json_object_get(json, "Type"));
+    const char *type_was = json_string_value(json_object_get(job->json, "Type"));
+    if (type != NULL && type_was != NULL && !text_equal(type, type_was))
+        return err_set(err, ERR_INVALID, "cannot update job from type \"%s\" to \"%s\"", type_was,
+                       type);
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         bool is = kinds[i].is(json), was = kinds[i].is(job->json);
         if (is != was)

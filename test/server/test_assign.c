@@ -10,11 +10,11 @@ static const struct task *only_task(struct small_life *small, const char *job, c
     return task;
 }
 
-/* Job "j" with one task in group "a", whose FIELD is VALUE. */
+/* A job named as its TYPE with one task in group "a", whose FIELD is VALUE. */
 static const struct task *run_with(struct small_life *small, const char *type, const char *field,
                                    json_t *value)
 {
-    json_t *job = small_job("j", "/bin/a", 1, 0);
+    json_t *job = small_job(type, "/bin/a", 1, 0);
     json_t *group = json_array_get(json_object_get(job, "TaskGroups"), 0);
     json_t *task = json_array_get(json_object_get(group, "Tasks"), 0);
     struct alone_evaluation evaluation;
@@ -27,7 +27,7 @@ static const struct task *run_with(struct small_life *small, const char *type, c
         fail_msg("%s", err.text);
     small_settle(small);
     json_decref(job);
-    return only_task(small, "j", "web");
+    return only_task(small, type, "web");
 }
 
 static void test_alloc_knows_its_job_group_index_and_members(void **state)

@@ -159,7 +159,9 @@ static void test_job_does_not_become_one_that_is_dispatched(void **state)
     begin(small);
     assert_int_equal(run(small, job_of("p", false), &err), ERR_INVALID);
     assert_string_equal(err.text, "cannot update parameterized job to being non-parameterized");
-    small_run(small, "j", "/bin/a", 1, 0);
+    json_t *job = job_of("j", false);
+    assert_int_equal(alone_register(small->alone, job, &evaluation, NULL, &err), 0);
+    json_decref(job);
     assert_int_equal(alone_deregister(small->alone, "default", "j", 0, &evaluation, &err), 0);
     small_settle(small);
     assert_int_equal(run(small, job_of("j", true), &err), ERR_INVALID);

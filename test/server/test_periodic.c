@@ -226,6 +226,25 @@ static void test_zone_that_is_not_there_and_other_kinds_are_refused(void **state
     assert_string_equal(err.text, "cannot update periodic job to being non-periodic");
 }
 
+static void test_job_keeps_its_type(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+
+    begin(small, false);
+    for (int i = 0; i < 2; i++) { /* while it runs, and when it is stopped */
+        json_t *job = every_minute(false, "UTC");
+        assert_int_equal(json_object_set_new(job, "Type", json_string("sysbatch")), 0);
+        assert_int_equal(run(small, job, &err), ERR_INVALID);
+        assert_string_equal(err.text, "cannot update job from type \"batch\" to \"sysbatch\"");
+        if (i == 0)
+            assert_int_equal(alone_deregister(small->alone, "default", "p", 0, &evaluation, &err),
+                             0);
+        small_settle(small);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +257,7 @@ int main(void)
         SMALL_TEST(test_one_that_is_stopped_or_disabled_is_not_launched),
         SMALL_TEST(test_force_launches_one_a_second_be_it_time_or_not),
         SMALL_TEST(test_what_was_launched_goes_with_its_last_alloc),
+        SMALL_TEST(test_job_keeps_its_type),
         SMALL_TEST(test_zone_that_is_not_there_and_other_kinds_are_refused),
     };
 
