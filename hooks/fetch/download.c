@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -118,6 +119,26 @@ static void set_options(CURL *curl, const struct fetch *fetch, const char *url,
     (void)curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, text);
     (void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
     (void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, receiving);
+}
+
+/* Of URLs of files: what is no file has no end, or none of what is in it would be seen. */
+static int check_file(const char *url, struct err *err)
+{
+    struct stat status;
+    char *scheme = NULL, *path = NULL;
+    CURLU *parts = curl_url();
+    bool is_other = false;
+
+    check(parts != NULL);
+    if (curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
+        curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+        text_equal(scheme, "file") &&
+        curl_url_get(parts, CURLUPART_PATH, &path, CURLU_URLDECODE) == CURLUE_OK)
+        is_other = stat(path, &status) == 0 && !S_ISREG(status.st_mode);
+    curl_free(scheme);
+    curl_free(path);
+    curl_url_cleanup(parts);
+    return is_other ? err_set(err, ERR_INVALID, "it is no file, but a directory or a device") : 0;
 }
 
 /* Only a whole answer with status 2xx counts. */
@@ -242,14 +263,21 @@ static int trust_owners(struct err *err)
 /* The current directory is empty and nobody else's. */
 static int clone(const struct fetch *fetch, const struct source *source, struct err *err)
 {
-    char depth[32];
+    char depth[32], branch[sizeof(source->ref) + 16];
     char *argv[12] = {(char[]){"git"}, (char[]){"-c"}, (char[]){"protocol.ext.allow=never"},
                       (char[]){"clone"}, (char[]){"-q"}};
     int count = 5;
+    bool shallow = source->depth[0] != '\0' && source->ref[0] != '\0';
 
+    if (source->ref[0] == '-')
+        return err_set(err, ERR_INVALID, "ref is no name of a revision");
     if (source->depth[0] != '\0') {
         (void)text_format(depth, sizeof(depth), "--depth=%s", source->depth); /* fits */
         argv[count++] = depth;
+    }
+    if (shallow) { /* what it does not bring along cannot be checked out afterwards */
+        (void)text_format(branch, sizeof(branch), "--branch=%s", source->ref); /* fits */
+        argv[count++] = branch;
     }
     argv[count++] = (char[]){"--"};
     argv[count++] = (char *)source->url;
@@ -257,11 +285,12 @@ static int clone(const struct fetch *fetch, const struct source *source, struct 
     argv[count] = NULL;
     int code = fetch->is_alone ? trust_owners(err) : 0;
     if (code == 0)
-        code = run(argv, -1, "cannot clone", err);
-    if (code != 0 || source->ref[0] == '\0')
+        code = run(argv, -1,
+                   shallow ? "cannot clone (with depth, ref must be a branch or a tag)"
+                           : "cannot clone",
+                   err);
+    if (code != 0 || source->ref[0] == '\0' || shallow)
         return code;
-    if (source->ref[0] == '-')
-        return err_set(err, ERR_INVALID, "ref is no name of a revision");
     char *const checkout[] = {
         (char[]){"git"}, (char[]){"-C"},      (char[]){"repository"}, (char[]){"checkout"},
         (char[]){"-q"},  (char *)source->ref, (char[]){"--"},         NULL};
@@ -291,7 +320,9 @@ int fetch_download(struct fetch *fetch, const json_t *artifact, struct err *err)
         return code;
     if (source.is_git)
         return get_repository(fetch, &source, err);
-    code = get(fetch, artifact, source.url, &receiving, err);
+    code = check_file(source.url, err);
+    if (code == 0)
+        code = get(fetch, artifact, source.url, &receiving, err);
     return code == 0 && source_sums(&source) != NULL ? find_sum(fetch, artifact, &source, err)
                                                      : code;
 }

@@ -30,6 +30,7 @@ struct source {
     char checksum[URL_SIZE /
                   4]; /* "type:digits", or "file:" and where it is; "": none is asked for */
     char name[FILE_NAME_SIZE]; /* of the file */
+    char part[FILE_NAME_SIZE]; /* the directory of an archive that is meant; "": all of it */
     enum archive_kind kind;
     bool is_git;
 };
@@ -61,8 +62,10 @@ int fetch_download(struct fetch *fetch, const json_t *artifact, struct err *err)
 int fetch_check_sum(const struct fetch *fetch, const char *checksum, struct err *err);
 
 /* Puts what fetch->data holds, which is KIND, into the directory that is the current one: entries
- * of an archive beneath it, or its one file as NAME, which is no path. */
-int fetch_unpack(const struct fetch *fetch, enum archive_kind kind, struct err *err);
+ * of an archive that lie in its directory PART ("": all) beneath it, or its one file as NAME, which
+ * is no path. */
+int fetch_unpack(const struct fetch *fetch, enum archive_kind kind, const char *part,
+                 struct err *err);
 int fetch_unpack_file(const struct fetch *fetch, enum archive_kind kind, const char *name,
                       struct err *err);
 

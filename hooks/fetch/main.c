@@ -259,8 +259,11 @@ static int place(const struct step *step, const struct source *source, struct er
 
     if (code != 0)
         return code;
+    if (source->part[0] != '\0' && (is_file || source->kind == ARCHIVE_NONE))
+        return err_set(err, ERR_INVALID, "%s: there is no directory %.80s in it",
+                       is_file ? "mode is \"file\"" : "this is no archive", source->part);
     if (!is_file && source->kind != ARCHIVE_NONE)
-        return fetch_unpack(step->fetch, source->kind, err);
+        return fetch_unpack(step->fetch, source->kind, source->part, err);
     if (text_equal(fetch_text(step->artifact, "mode"), "dir"))
         return err_set(err, ERR_INVALID, "mode is \"dir\", and this is no archive");
     if (*name == '\0' || strchr(name, '/') != NULL || text_equal(name, ".") ||

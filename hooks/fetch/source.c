@@ -4,7 +4,7 @@
  *
  * Follows go-getter as nomad v2.0.5 client/allocrunner/taskrunner/getter sets it up: options are
  * added to the query of the source, and `archive`, `checksum` and `filename` are taken out of it
- * again.
+ * again; what stands behind `//` in its path is a directory of what is fetched.
  */
 #include "hooks/fetch/fetch.h"
 
@@ -157,16 +157,40 @@ static enum archive_kind kind_of(const struct source *source)
     return ARCHIVE_NONE;
 }
 
+/* "URL//DIRECTORY?QUERY" means a directory of the archive: DIRECTORY goes to source->part, the rest
+ * to TO. */
+static int split_part(struct source *source, const char *text, char to[URL_SIZE], struct err *err)
+{
+    const char *scheme = strstr(text, "://"), *from = scheme == NULL ? text : scheme + 3;
+    size_t end = strcspn(text, "?");
+    const char *part = strstr(from, "//");
+
+    if (part == NULL || part > text + end)
+        part = text + end;
+    size_t begin = (size_t)(part - text), skipped = strspn(part, "/");
+    if (!text_format(to, URL_SIZE, "%.*s%s", (int)begin, text, text + end) ||
+        !text_format(source->part, sizeof(source->part), "%.*s", (int)(end - begin - skipped),
+                     part + skipped))
+        return err_set(err, ERR_LIMIT, "the source is too long");
+    for (size_t length = strlen(source->part); length > 0 && source->part[length - 1] == '/';)
+        source->part[--length] = '\0';
+    return text_goes_up(source->part) ? err_set(err, ERR_INVALID, "the directory behind // goes up")
+                                      : 0;
+}
+
 int fetch_source(const json_t *artifact, struct source *ret_source, struct err *err)
 {
     static const char repository[] = "git::";
     const char *text = fetch_text(artifact, "source");
+    char whole[URL_SIZE];
     CURLU *url = curl_url();
 
     check(url != NULL);
     *ret_source = (struct source){.is_git = text_starts_with(text, repository)};
     int code =
-        parse(ret_source, artifact, url, text + (ret_source->is_git ? strlen(repository) : 0), err);
+        split_part(ret_source, text + (ret_source->is_git ? strlen(repository) : 0), whole, err);
+    if (code == 0)
+        code = parse(ret_source, artifact, url, whole, err);
     curl_url_cleanup(url);
     if (code == 0 && ret_source->is_git && ret_source->checksum[0] != '\0')
         code = err_set(err, ERR_INVALID,

@@ -103,10 +103,51 @@ static int check_entry(struct archive_entry *entry, struct err *err)
     return 0;
 }
 
+/* --- the part of it that is meant --- */
+
+/* What PATH is called in the directory PART, "" if it is that itself, NULL if it lies elsewhere. */
+static const char *name_in(const char *part, const char *path)
+{
+    for (;;) {
+        while (*path == '/' || (path[0] == '.' && (path[1] == '/' || path[1] == '\0')))
+            path++;
+        while (*part == '/' || (part[0] == '.' && (part[1] == '/' || part[1] == '\0')))
+            part++;
+        if (*part == '\0')
+            return path;
+        size_t length = strcspn(part, "/");
+        if (strcspn(path, "/") != length || memcmp(path, part, length) != 0)
+            return NULL;
+        path += length;
+        part += length;
+    }
+}
+
+/* Names ENTRY as it is to be called; false if it does not lie in PART. */
+static bool rename_entry(struct archive_entry *entry, const char *part)
+{
+    char path[URL_SIZE], other[URL_SIZE];
+    const char *name = archive_entry_pathname(entry), *target = archive_entry_hardlink(entry);
+
+    name = name == NULL ? NULL : name_in(part, name);
+    if (name == NULL || !text_copy(path, sizeof(path), *name == '\0' ? "." : name))
+        return false;
+    if (target != NULL) { /* to something that is not taken: it will not be found */
+        target = name_in(part, target);
+        if (!text_copy(other, sizeof(other), target == NULL ? "" : target))
+            return false;
+        archive_entry_copy_hardlink(entry, other);
+    }
+    archive_entry_copy_pathname(entry, path);
+    return true;
+}
+
 /* --- unpacking --- */
 
 struct unpacking {
     const struct fetch *fetch;
+    const char *part; /* of the archive; "": all of it */
+    bool found;       /* something of it */
     struct archive *from, *to;
     uint64_t entries, bytes;
     struct err *err;
@@ -159,18 +200,40 @@ static int copy_data(struct unpacking *unpacking, uint64_t charged)
     }
 }
 
-static int take_entry(struct unpacking *unpacking, struct archive_entry *entry)
+/* Whatever there is in the archive counts, also what is not taken. */
+static int count_entry(struct unpacking *unpacking, struct archive_entry *entry,
+                       uint64_t *ret_length)
 {
-    int code = check_entry(entry, unpacking->err);
-    uint64_t length;
-
-    if (code != 0)
-        return code;
     if (unpacking->entries++ >= unpacking->fetch->entries_max)
         return err_set(unpacking->err, ERR_LIMIT, "more than %llu files in the archive",
                        (unsigned long long)unpacking->fetch->entries_max);
-    code = charge_length(unpacking, entry, &length);
-    if (code != 0)
+    return charge_length(unpacking, entry, ret_length);
+}
+
+/* Names ENTRY as it is to be called and says whether it is one of those that are meant. */
+static int choose_entry(struct unpacking *unpacking, struct archive_entry *entry, bool *ret_meant)
+{
+    const char *part = unpacking->part;
+
+    *ret_meant = *part == '\0' || rename_entry(entry, part);
+    unpacking->found = unpacking->found || *ret_meant;
+    if (!*ret_meant)
+        return 0;
+    if (*part != '\0' && text_equal(archive_entry_pathname(entry), ".") &&
+        archive_entry_filetype(entry) != AE_IFDIR)
+        return err_set(unpacking->err, ERR_INVALID, "%.80s is no directory in it", part);
+    return check_entry(entry, unpacking->err);
+}
+
+static int take_entry(struct unpacking *unpacking, struct archive_entry *entry)
+{
+    uint64_t length = 0;
+    bool meant = false;
+    int code = count_entry(unpacking, entry, &length);
+
+    if (code == 0)
+        code = choose_entry(unpacking, entry, &meant);
+    if (code != 0 || !meant)
         return code;
     archive_entry_set_perm(entry, archive_entry_perm(entry) & LAST_BITS);
     if (archive_write_header(unpacking->to, entry) != ARCHIVE_OK)
@@ -211,7 +274,10 @@ static int take_all(struct unpacking *unpacking)
         int answer = archive_read_next_header(unpacking->from, &entry);
 
         if (answer == ARCHIVE_EOF)
-            return 0;
+            return unpacking->found || *unpacking->part == '\0'
+                       ? 0
+                       : err_set(unpacking->err, ERR_GONE, "there is no directory %.80s in it",
+                                 unpacking->part);
         if (answer != ARCHIVE_OK && answer != ARCHIVE_WARN)
             return library_failed(unpacking->from, "unpack", unpacking->err);
         code = take_entry(unpacking, entry);
@@ -219,9 +285,10 @@ static int take_all(struct unpacking *unpacking)
     return code;
 }
 
-int fetch_unpack(const struct fetch *fetch, enum archive_kind kind, struct err *err)
+int fetch_unpack(const struct fetch *fetch, enum archive_kind kind, const char *part,
+                 struct err *err)
 {
-    struct unpacking unpacking = {.fetch = fetch, .err = err};
+    struct unpacking unpacking = {.fetch = fetch, .part = part, .err = err};
     int code = 0;
 
     if (kind == ARCHIVE_COMPRESSED)

@@ -41,7 +41,7 @@ static void unpack(const struct fetch *fetch, enum archive_kind kind, int outsid
 
     check(mkdirat(outside, "inside", 0700) == 0);
     check(fchdir(outside) == 0 && chdir("inside") == 0);
-    int code = fetch_unpack(fetch, kind, &err);
+    int code = fetch_unpack(fetch, kind, "", &err);
     check(code <= 0 && code == err.code);
     check(fchdir(outside) == 0);
     code = fetch_unpack_file(fetch, kind, "file", &err);

@@ -183,12 +183,13 @@ def what_is_not_what_was_meant_is_not_taken():
         fails_with(node, origin, {'GetterSource': 'file:///etc/shadow'}, '/etc/shadow')
 
 
-def archives_that_lead_elsewhere_reach_nothing():
-    def link(target, kind=tarfile.SYMTYPE):
-        def change(info):
-            info.type, info.linkname = kind, target
-        return change
+def link(target, kind=tarfile.SYMTYPE):
+    def change(info):
+        info.type, info.linkname = kind, target
+    return change
 
+
+def archives_that_lead_elsewhere_reach_nothing():
     def device(info):
         info.type, info.devmajor, info.devminor = tarfile.CHRTYPE, 1, 3
 
@@ -269,18 +270,65 @@ def repository_is_cloned():
             subprocess.run(git + ['add', '.'], check=True)
             subprocess.run(git + ['commit', '-q', '-m', content], check=True)
             subprocess.run(git + ['tag', content], check=True)
+        os.mkdir(os.path.join(repository, 'part'))
+        with open(os.path.join(repository, 'part', 'file'), 'w') as out:
+            out.write('beside')
+        os.symlink('/etc/passwd', os.path.join(repository, 'outside'))
+        subprocess.run(git + ['checkout', '-q', '-b', 'beside'], check=True)
+        subprocess.run(git + ['add', '.'], check=True)
+        subprocess.run(git + ['commit', '-q', '-m', 'beside'], check=True)
+        subprocess.run(git + ['checkout', '-q', 'main'], check=True)
         source = 'git::file://' + repository
         node.run_job(service(task({'GetterSource': source, 'RelativeDest': 'local/new'},
                                   {'GetterSource': source, 'GetterOptions': {'ref': 'first'},
-                                   'RelativeDest': 'local/old'})))
+                                   'RelativeDest': 'local/old'},
+                                  {'GetterSource': source, 'RelativeDest': 'local/shallow',
+                                   'GetterOptions': {'ref': 'first', 'depth': '1'}},
+                                  {'GetterSource': source + '//part', 'RelativeDest': 'local/part',
+                                   'GetterOptions': {'ref': 'beside', 'depth': '1'}})))
         wait_for('the task', lambda: node.running() or failure(node))
         assert failure(node) is None, failure(node)
+        assert read(path_of(node, 'local', 'shallow', 'file')) == b'first'
+        assert os.listdir(path_of(node, 'local', 'part')) == ['file']
+        assert read(path_of(node, 'local', 'part', 'file')) == b'beside'
         assert read(path_of(node, 'local', 'new', 'file')) == b'second'
         assert read(path_of(node, 'local', 'old', 'file')) == b'first'
         assert sorted(os.listdir(path_of(node))) == ['local', 'secrets', 'tmp'], 'left behind'
         node.run_job(service(task({'GetterSource': source,
                                    'GetterOptions': {'checksum': 'md5:' + '0' * 32}})))
         wait_for('the refusal', lambda: 'checksum cannot be asked' in (failure(node) or ''))
+
+
+def directory_of_an_archive_is_what_stands_behind_two_slashes():
+    with opened() as (node, origin):
+        origin.files['/a.tar.gz'] = tar(('./top/', link('', tarfile.DIRTYPE)), ('./top/in/a', b'a'),
+                                        ('top/in/up', link('a')),
+                                        ('top/in/again', link('top/in/a', tarfile.LNKTYPE)),
+                                        ('top/inside', b'x'), ('out', link('/etc')))
+        source = origin.url + '/a.tar.gz//top/in?x=1'
+        node.run_job(service(task({'GetterSource': source})))
+        wait_for('the task', lambda: node.running() or failure(node))
+        assert failure(node) is None, failure(node)
+        place = path_of(node, 'local')
+        assert sorted(os.listdir(place)) == ['a', 'again', 'up'], os.listdir(place)
+        assert read(os.path.join(place, 'up')) == read(os.path.join(place, 'again')) == b'a'
+        assert '/a.tar.gz?x=1' in origin.asked, origin.asked
+        node.call('DELETE', '/v1/job/job?purge=true')
+        wait_for('the alloc to be gone', lambda: not node.allocs())
+        for part, said in (('top/none', 'no directory top/none'), ('top/in/a', 'is no directory'),
+                           ('top/../in', 'goes up')):
+            fails_with(node, origin, {'GetterSource': origin.url + '/a.tar.gz//' + part}, said)
+        origin.files['/a.tar.gz'] = tar(('top/in/up', link('../inside')),
+                                        ('top/inside', b'x'))
+        fails_with(node, origin, {'GetterSource': source}, 'leads out of the archive')
+        origin.files['/a.tar.gz'] = tar(('out', b'x'), ('top/in/up', link('out', tarfile.LNKTYPE)))
+        fails_with(node, origin, {'GetterSource': source}, 'cannot write')
+
+
+def what_is_no_file_is_not_read_as_one():
+    with opened() as (node, origin):
+        for path in (node.dir, '/dev/zero'):
+            fails_with(node, origin, {'GetterSource': 'file://' + path}, 'it is no file')
 
 
 def stop_does_not_wait_for_a_download():
@@ -315,6 +363,8 @@ if __name__ == '__main__':
         what_is_larger_than_the_node_allows_is_not_taken,
         every_way_of_packing_is_unpacked,
         repository_is_cloned,
+        directory_of_an_archive_is_what_stands_behind_two_slashes,
+        what_is_no_file_is_not_read_as_one,
         stop_does_not_wait_for_a_download,
         download_ends_with_the_daemon_and_begins_again,
     ]))
