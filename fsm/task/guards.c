@@ -108,6 +108,12 @@ static bool owes_script(const struct task *task)
     return task->script != 0 && task->machine.lane_effect[LANE_NODE] == 0;
 }
 
+/* A look that failed for good says nothing about that: what may be there is taken away first. */
+static bool never_begun(const struct task *task, const struct failure *look)
+{
+    return !task->ran && !look->recoverable;
+}
+
 /* clang-format off */
 GUARD(task_may_start, task->may_start)
 GUARD(task_hooks_left, task->hook != HOOK_NONE)
@@ -125,12 +131,12 @@ GUARD(task_resume_stop, task->resume == RESUME_STOPPING)
 GUARD(task_resume_delay, task->resume == RESUME_DELAYING && !task->at_once)
 GUARD(task_resume_prekill, task->resume == RESUME_PREKILL && has_hooks(task, PHASE_PREKILL))
 GUARD(task_look_again, task_look_failed(task, event->payload))
-GUARD(task_never_begun, !task->ran)
-GUARD(task_never_begun_anew,
-      !task->ran && task->may_start && (task->rebooted || task->define.mounts))
-GUARD(task_never_begun_may, !task->ran && task->may_start)
-GUARD(task_never_begun_kill, !task->ran && task->kill_wanted)
-GUARD(task_never_begun_rewind, !task->ran && task->rewind_wanted)
+GUARD(task_never_begun, never_begun(task, event->payload))
+GUARD(task_never_begun_anew, never_begun(task, event->payload) && task->may_start &&
+                                 (task->rebooted || task->define.mounts))
+GUARD(task_never_begun_may, never_begun(task, event->payload) && task->may_start)
+GUARD(task_never_begun_kill, never_begun(task, event->payload) && task->kill_wanted)
+GUARD(task_never_begun_rewind, never_begun(task, event->payload) && task->rewind_wanted)
 GUARD(task_exit_unseen, task->ran && !task->exit_seen)
 GUARD(task_restart_held, (task->verdict == TASK_RESTART_NOW) && !task->may_start)
 GUARD(task_restart_now, task->verdict == TASK_RESTART_NOW)

@@ -47,11 +47,11 @@ struct sim_attempt *sim_attempt_new(struct sim *sim, const struct sim_whom *whom
     return attempt;
 }
 
-bool sim_attempt_is_given_up(const struct sim_attempt *attempt)
+bool sim_attempt_is_given_up(const struct sim_attempt *attempt, const struct task *task)
 {
-    enum { LOOKS = 5 }; /* the fewest after which a task gives up */
+    enum { LOOKS = 5, LOOKS_ENDING = 3 }; /* the fewest after which a task gives up */
 
-    return attempt->blind >= LOOKS;
+    return attempt->blind >= (task->kill_wanted ? LOOKS_ENDING : LOOKS);
 }
 
 bool sim_attempt_lives(const struct sim_attempt *attempt)

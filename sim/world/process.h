@@ -69,7 +69,8 @@ struct sim_attempt *sim_attempt_new(struct sim *sim, const struct sim_whom *whom
 size_t sim_attempt_number(const struct sim *sim, const struct sim_attempt *attempt);
 const struct sim_task *sim_attempt_plan(const struct sim *sim, const struct sim_attempt *attempt);
 const struct machine_id *sim_attempt_id(const struct sim *sim, const struct sim_attempt *attempt);
-bool sim_attempt_is_given_up(const struct sim_attempt *attempt); /* nobody could look at it */
+/* Nobody could look at it. */
+bool sim_attempt_is_given_up(const struct sim_attempt *attempt, const struct task *task);
 bool sim_attempt_lives(const struct sim_attempt *attempt);
 /* A payload may have been started, or may be yet. */
 bool sim_attempt_was_begun(const struct sim_attempt *attempt);

@@ -85,7 +85,7 @@ static void check_exit_record(struct sim *sim, const struct sim_whom *whom,
         sim_violate(sim, 8, "%s reports an end of what never was", name);
         return;
     }
-    bool unseen = !after->exit.known && sim_attempt_is_given_up(attempt);
+    bool unseen = !after->exit.known && sim_attempt_is_given_up(attempt, after);
     if (attempt->unfit && !unseen)
         sim_violate(sim, 8, "%s could not be started and is reported with an end", name);
     if (attempt->told)
@@ -311,7 +311,7 @@ static void check_ending(struct sim *sim, const struct effect *effect, const str
         sim_check_stop(sim, effect, whom);
     if (attempt == NULL || attempt->payload != PAYLOAD_RUNNING || attempt->shim != SHIM_ALIVE)
         return;
-    bool given_up = !task->exit.known && sim_attempt_is_given_up(attempt);
+    bool given_up = !task->exit.known && sim_attempt_is_given_up(attempt, task);
     bool asked = task->kill_wanted || task->restart_wanted || task->rewind_wanted || task->unwell;
     if (!asked && !task->start_failed && !given_up)
         sim_violate(sim, 23, "the payload of %s runs well and is ended", effect->id.text);

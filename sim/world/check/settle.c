@@ -249,10 +249,7 @@ static bool world_is_empty(struct sim *sim, struct finding *finding)
         struct sim_whom whom = {MACHINE_TASK, attempt->alloc, attempt->task};
         if (sim_attempt_lives(attempt))
             return miss(finding, 1, "payload of", sim_id(sim, &whom)->text, "lives");
-        /* The empty file of a shim that was never made, which nobody could look at: it is left to
-         * the next daemon's sweep. */
-        bool swept_later = attempt->mark == MARK_FILE && sim_attempt_is_given_up(attempt);
-        if (sim_attempt_exists(attempt) && !swept_later)
+        if (sim_attempt_exists(attempt))
             return miss(finding, 37, "shim directory of", sim_id(sim, &whom)->text, "is left");
     }
     for (int a = 0; a < sim->allocs_count; a++) {
