@@ -98,7 +98,7 @@ def an_older_copy_beside_a_later_generation_doubles_nothing():
     node.start()
     node.run_job(service(raw_exec('t', 'echo start $$ >> {0}; trap "" TERM INT; while :; do '
                                   'sleep 0.05; echo alive $$ >> {0}; done'.format(log))))
-    wait_for('the task', node.running)
+    wait_for('the task', lambda: node.running() and starts())
     node.kill()
     shutil.copytree(journal_of(node), copy)
     node.start()

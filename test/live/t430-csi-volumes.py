@@ -157,6 +157,7 @@ def exclusive_volume_moves_from_one_to_the_next():
     storage, node = with_a_disk()
     node.run_job(job('echo one >> /srv/disk/words; exec sleep 1000', 'disk', name='one'))
     await_statuses(node, 'running', name='one')
+    wait_for('its word', lambda: storage.read('disk', 'words') == 'one\n')
     node.run_job(job('echo two >> /srv/disk/words; exec sleep 1000', 'disk', name='two'))
     assert statuses(node, 'two') == [] or 'running' not in statuses(node, 'two')
     stop(node, 'one')
