@@ -391,7 +391,7 @@ def a_claim_attaches_and_its_end_detaches_over_crashes_of_both():
     before = storage.plugin_pid()
     node.call('DELETE', '/v1/job/one')
     wait_for('the second', lambda: node.running(job='two'), limit_s=60)
-    wait_for('what it writes', lambda: 'two' in open(os.path.join(storage.path('disk'), 'who')).read())
+    wait_for('what it writes', lambda: 'two' in storage.read('disk', 'who'))
     storage.in_order()
     node.call('DELETE', '/v1/job/two')
     wait_for('the end', lambda: not os.path.exists(storage.path('disk.attached')), limit_s=60)
