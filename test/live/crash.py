@@ -21,6 +21,7 @@ usage: test/live/crash.py [--all | --every K] [--group | --volumes [--both | --p
 import argparse
 import base64
 import concurrent.futures
+import contextlib
 import io
 import os
 import shutil
@@ -484,7 +485,8 @@ class VolumesRun(Run):
     def kill_plugin(self):
         pid = self.plugin()
         if pid is not None:
-            os.kill(pid, 9)
+            with contextlib.suppress(ProcessLookupError):  # it was about to end by itself
+                os.kill(pid, 9)
 
     def registered(self):
         self.node.put('/v1/volume/csi/disk', {'Volumes': [{

@@ -391,7 +391,8 @@ def a_claim_attaches_and_its_end_detaches_over_crashes_of_both():
     before = storage.plugin_pid()
     node.call('DELETE', '/v1/job/one')
     wait_for('the second', lambda: node.running(job='two'), limit_s=60)
-    wait_for('what it writes', lambda: 'two' in storage.read('disk', 'who'))
+    who = storage.path('disk') + '/who'
+    wait_for('what it writes', lambda: os.path.exists(who) and 'two' in open(who).read())
     storage.in_order()
     node.call('DELETE', '/v1/job/two')
     wait_for('the end', lambda: not os.path.exists(storage.path('disk.attached')), limit_s=60)
