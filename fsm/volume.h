@@ -134,7 +134,8 @@ enum volume_undo { UNDO_NOT, UNDO_BEGUN, UNDO_DONE };
     X(FLAG, restaged, 0, "publishing has led back to the stage once")                              \
     X(U8, undo, 0, "what published it otherwise is undone: enum volume_undo")                      \
     X(FLAG, calls, 0, "a call of the plugin is under way")                                         \
-    X(PAD, pad, 7, "")                                                                             \
+    X(U8, missed, 0, "publishes whose mount went away without an unpublish")                       \
+    X(PAD, pad, 6, "")                                                                             \
     X(TEXT, external, VOLUME_NAME_SIZE, "the storage provider's id")                               \
     X(TEXT, failure, DESCRIPTION_SIZE, "the last one")
 struct volume {

@@ -20,6 +20,8 @@ enum {
     DOUBTS_MAX = 5,             /* what plugins say of anything is not asked for often */
     CLAIMS_MAX = 24 * 60,       /* others may have the volume for a day, as for nomad */
     LOOKS_MAX = 30,             /* about half an hour */
+    MISSED_MAX = 100,           /* plugins that count are told as often that it is not published */
+    MISSED_LOST = 8,            /* the same of a claim whose record was lost */
     LIES_MAX = 4,               /* a mount that is said to be gone is looked at for some seconds */
     LIES_BACKOFF_MS_MAX = 4000, /* who waits for the plugin to mean it waits in vain, as a rule */
     PLUGIN_WAIT_MS = 60000,     /* for the first placement */
@@ -107,6 +109,13 @@ static void note_stray(struct volume *volume, const struct fsm_now *now)
         volume->makes_until_ms = now->ms + STRAY_MS;
 }
 
+/* A mount went away without its plugin, which counts one more when it is published again. */
+static void note_missed(struct volume *volume)
+{
+    if (volume->missed < MISSED_MAX)
+        volume->missed++;
+}
+
 static void absorb_restore(struct volume *volume, const struct restore *restore,
                            const struct fsm_now *now)
 {
@@ -114,6 +123,8 @@ static void absorb_restore(struct volume *volume, const struct restore *restore,
         volume->makes_until_ms = volume->undoes_until_ms = 0; /* no plugin has lived on */
     else if (volume->calls)
         note_stray(volume, now); /* however long ago it was made: the host may have slept since */
+    if (restore->rebooted && volume->published && volume->machine.state < V_READY)
+        note_missed(volume); /* nobody is going to look for it */
     volume->calls = 0;
     volume->undo = UNDO_NOT;
     /* It waits for longer, once, and anew if its time has come while nobody would have seen one. */
@@ -209,6 +220,7 @@ void volume_absorb(struct machine *record, const struct fsm_event *event, const 
         check(record->state == V_ABSENT);
         volume->define = *(const struct volume_define *)event->payload;
         volume->claimed = volume->staged = volume->published = 1;
+        volume->missed = MISSED_LOST;
         volume->called_ms = now->ms;
         volume->makes_until_ms = now->ms + STRAY_MS;
         record->generation = 1;
@@ -241,9 +253,13 @@ void volume_absorb(struct machine *record, const struct fsm_event *event, const 
         volume->calls = 0;
         volume->looked_ms = now->ms;
         break;
+    case VE_MOUNT_MISSING:
+        note_missed(volume);
+        break;
     case VE_UNPUBLISHED:
         volume->calls = 0;
-        volume->published = 0;
+        volume->published = volume->missed > 0;
+        volume->missed -= volume->published;
         volume->undo = volume->undo == UNDO_NOT ? UNDO_NOT : UNDO_DONE;
         forget_failures(volume);
         break;
@@ -269,7 +285,6 @@ void volume_absorb(struct machine *record, const struct fsm_event *event, const 
     case VE_TURN:
     case VE_PLUGIN_UP:
     case VE_DETACH:
-    case VE_MOUNT_MISSING:
     case VE_COUNT:
         break;
     }
@@ -335,6 +350,8 @@ void volume_enter(struct machine *record, const struct fsm_row *row, const struc
     }
     if (row->state == V_PUBLISHING && row->event == VE_NODE_FAILED && row->next == V_PUBLISHING)
         note_detour(volume, row->effects[0]);
+    if (row->effects[0] == VX_UNMOUNT)
+        volume->missed = 0; /* what the plugin counts matters no more */
     if (row->next == V_READY || row->state == V_IDLE)
         volume->tries = volume->restaged = volume->undo = 0;
     note_call(volume, row->effects[0], now);
@@ -570,6 +587,7 @@ GUARD(volume_stage_first, volume->verdict == CSI_STAGE_FIRST && !volume->restage
 GUARD(volume_undo_first, (volume->verdict == CSI_UNDO_FIRST || volume->verdict == CSI_LIES) &&
                              volume->undo == UNDO_NOT && volume->looked_ms == 0)
 GUARD(volume_undoing, volume->undo == UNDO_BEGUN)
+GUARD(volume_missed, volume->published)
 GUARD(volume_lied, volume->verdict == CSI_LIES && volume->failures >= LIES_MAX)
 GUARD(volume_back_unpublish, unpublishes(volume, peers, ms))
 GUARD(volume_back_unstage, unstages(volume, peers, ms))

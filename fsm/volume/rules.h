@@ -17,6 +17,7 @@
     X(UNDO_FIRST, volume_undo_first)         /* published otherwise, and nobody has run on it */   \
     X(UNDOING, volume_undoing)               /* and that was to be undone */                       \
     X(LIED, volume_lied)                     /* it says for too long that it is not mounted */     \
+    X(MISSED, volume_missed)                 /* the plugin may count one more publish of it */     \
     X(BACK_UNPUBLISH, volume_back_unpublish) /* our turn to unpublish */                           \
     X(BACK_UNSTAGE, volume_back_unstage) /* our turn to unstage: published no more, last user */   \
     X(AGAIN_UNPUBLISH,                                                                             \

@@ -223,6 +223,7 @@ ROW(DRAINING,     RESTORE,       ALWAYS,         GONE,         VX_SEND_GONE, VX_
 
 NOTED(UNPUBLISHING, INHERIT),
 BUSY(UNPUBLISHING),
+ROW(UNPUBLISHING, UNPUBLISHED,   MISSED,         UNPUBLISHING, VX_UNPUBLISH),
 BACK_NAMELESS_UNPUBLISHED(UNPUBLISHING, UNPUBLISHED),
 BACK_UNPUBLISHED(UNPUBLISHING, UNPUBLISHED),
 ROW(UNPUBLISHING, NODE_FAILED,   LIED,           UNPUBLISHING, VX_UNMOUNT),
@@ -290,7 +291,8 @@ const struct fsm_def volume_def = {
     .paced = (uint64_t)1 << VG_AGAIN_UNPUBLISH | (uint64_t)1 << VG_AGAIN_UNSTAGE |
              (uint64_t)1 << VG_AGAIN_UNMOUNT | (uint64_t)1 << VG_AGAIN_UNMOUNT_STAGING |
              (uint64_t)1 << VG_STAGE_FIRST | (uint64_t)1 << VG_UNDO_FIRST |
-             (uint64_t)1 << VG_LIED, /* the last three: once for each way forward, or call */
+             (uint64_t)1 << VG_LIED | /* these three: once for each way forward, or call */
+             (uint64_t)1 << VG_MISSED, /* once for each time that a mount was missing */
     .paced_events = M(LOOK), /* once for each start of a task, which its own table paces */
     .timeout_event = VE_TIMEOUT,
     .restore_event = VE_RESTORE,

@@ -184,6 +184,7 @@ static void reduce_volume(struct volume *volume)
 {
     volume->recoverable = volume->verdict = 0; /* of the step that asks */
     volume->failures = volume->tries = 0;      /* how long it pauses */
+    volume->missed = volume->missed > 0;       /* it is told once more, however often that is */
     volume->looked_ms = 0;                     /* it always was a while ago */
     volume->called_ms = 0;                     /* no plugin of a search is a task */
     volume->retry_at_ms = set_or_not(volume->retry_at_ms);

@@ -307,6 +307,7 @@ static void begin_claim(struct sim *sim, struct sim_claim_state *claim)
                       : sure || state == V_PUBLISHING || state == V_UNPUBLISHING || acted;
 
     claim->mounted = volume->published && mounted;
+    claim->counted = (uint8_t)(volume->missed + claim->mounted);
     if ((volume->staged && staged) || (claim->mounted && sim->plugins[claim->plugin].stages))
         sim->disks[claim->disk].staged = 1;
     bool undecided = state == V_CLAIMING && !volume->staged && !volume->published;
@@ -381,6 +382,7 @@ static void pass_others(struct sim *sim)
         struct sim_claim_state *claim = &sim->claims[c];
         if (claim->mounted && luck(sim, claim->id.text, ABOUT_AWAY) % 10 == 0) {
             claim->mounted = 0;
+            claim->counted--;
             claim->snatched = 1;
             sim_count_fault(sim, SIM_UNMOUNT);
         }

@@ -361,6 +361,16 @@ static bool is_published(const struct sim *sim, uint16_t disk)
     return false;
 }
 
+/* One that counts goes by its count alone, over reboots, too. */
+static bool is_counted(const struct sim *sim, uint16_t disk)
+{
+    for (int i = 0; i < sim->claims_count; i++) {
+        if (sim->claims[i].counted > 0 && sim->claims[i].disk == disk)
+            return true;
+    }
+    return false;
+}
+
 static void apply_unstage(struct sim *sim, struct sim_call *call)
 {
     uint16_t disk = sim_claim_of(sim, &call->whom)->disk;
@@ -372,7 +382,26 @@ static void apply_unstage(struct sim *sim, struct sim_call *call)
         sim_call_fail(call, ERR_AGAIN, false, "it is still published");
         return;
     }
+    if (call->effect == VX_UNSTAGE && is_counted(sim, disk)) {
+        sim_call_fail(call, ERR_AGAIN, false, "it is still published, says the plugin's count");
+        return;
+    }
     sim->disks[disk].staged = 0;
+}
+
+static void apply_publish(struct sim_claim_state *claim)
+{
+    if (!claim->mounted)
+        claim->counted++;
+    claim->mounted = 1;
+    claim->snatched = 0;
+}
+
+static void apply_unpublish(struct sim_claim_state *claim)
+{
+    if (claim->counted > 0)
+        claim->counted--;
+    claim->mounted = 0;
 }
 
 static void apply_volume(struct sim *sim, struct sim_call *call)
@@ -402,19 +431,19 @@ static void apply_volume(struct sim *sim, struct sim_call *call)
         if (plugin->stages && !disk->staged)
             sim_call_refuse(call, CSI_STAGE_FIRST, "it is not staged");
         else
-            claim->mounted = 1, claim->snatched = 0;
+            apply_publish(claim);
         return;
     case VX_UNPUBLISH:
         if (claim->mounted && claim->busy_until_ms > sim->now_ms)
             sim_call_fail(call, ERR_AGAIN, false, "the mount is busy");
         else
-            claim->mounted = 0;
+            apply_unpublish(claim);
         return;
     case VX_UNMOUNT:
         if (claim->mounted && claim->busy_until_ms > sim->now_ms)
             sim_call_fail(call, ERR_AGAIN, false, "the mount is busy");
         else
-            claim->mounted = 0;
+            claim->mounted = claim->counted = 0; /* what a plugin that is gone counts is its own */
         return;
     case VX_UNSTAGE:
     case VX_UNMOUNT_STAGING:
@@ -437,10 +466,12 @@ static void apply_volume(struct sim *sim, struct sim_call *call)
 
 static void answer_volume(struct sim *sim, struct sim_call *call)
 {
-    const struct sim_claim_state *claim = sim_claim_of(sim, &call->whom);
+    struct sim_claim_state *claim = sim_claim_of(sim, &call->whom);
     struct claim taken = {.external = "external"};
     const void *payload = call->effect == VX_CLAIM ? &taken : NULL;
 
+    if (call->effect == VX_UNPUBLISH && call->fault == SIM_LIE && !claim->mounted)
+        apply_unpublish(claim); /* a lie is about a mount, and there is none */
     /* What the plugin says is believed when the mount table says the same. */
     if (call->code == 0 && call->effect == VX_PUBLISH && !claim->mounted)
         sim_call_refuse(call, CSI_LIES, "it was published, and is not mounted");

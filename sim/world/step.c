@@ -332,6 +332,7 @@ static bool unmount(struct sim *sim, const struct sim_step *step)
         return false;
     sim_count_fault(sim, SIM_UNMOUNT);
     claim->mounted = 0;
+    claim->counted--; /* by the plugin's own tool: only boots leave counts behind */
     claim->snatched = 1;
     return true;
 }

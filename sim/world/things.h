@@ -68,6 +68,7 @@ struct sim_claim_state {
     uint8_t mounted;
     uint8_t held;       /* the server's claim */
     uint8_t snatched;   /* somebody else unmounted it */
+    uint8_t counted;    /* publishes that its plugin counts, whatever is mounted */
     uint64_t seen_turn; /* the last in which it was known to be mounted */
     uint64_t made_turn;
     uint64_t unstaging_turn; /* the last in which it was decided to unstage */

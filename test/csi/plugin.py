@@ -24,7 +24,9 @@ With DIRECTORY storage is real: its controller makes and deletes directories the
 DIRECTORY/<volume>.attached what is attached, and keeps copies as <name>.snapshot.  Volumes are, too:
 DIRECTORY/<volume> is mounted where a call of the node says it, the image of a file system by a loop
 device, or, for a block device, bound there as a file.  DIRECTORY/answers.json says otherwise what methods answer, and DIRECTORY/pause how many
-milliseconds every call that names a volume takes; both are read when it begins.  What is asked is a
+milliseconds every call that names a volume takes; both are read when it begins.  Where there is a
+file DIRECTORY/counted, each publish that mounts is a line of it, each unpublish takes one away, and
+nothing is unstaged while one is left, whatever is mounted.  What is asked is a
 line of DIRECTORY/calls each, begin
 and end: "> NodeStageVolume vol-1 /staging/path", "< NodeStageVolume vol-1 /staging/path OK".
 
@@ -350,17 +352,37 @@ class Mounts:
             open(target, 'a').close()
         else:
             os.makedirs(target, exist_ok=True)
+        mounted = self.is_mounted(target)
         self.bind(source, target, request.readonly)
+        if not mounted:
+            self.count(lambda lines: lines.append(target))
 
     def NodeUnpublishVolume(self, request):
         self.unbind(request.target_path)
+        self.count(lambda lines: request.target_path in lines and lines.remove(request.target_path))
         if os.path.isdir(request.target_path):
             os.rmdir(request.target_path)
         elif os.path.exists(request.target_path):
             os.unlink(request.target_path)
 
     def NodeUnstageVolume(self, request):
+        if self.count(lambda lines: None):
+            raise Refusal(13, '%s is still published' % request.volume_id)
         self.unbind(request.staging_target_path)
+
+    def count(self, change):
+        """The publishes that are left, after CHANGE; none are counted without the file for it."""
+        path = os.path.join(self.directory, 'counted')
+        with self.lock:
+            if not os.path.exists(path):
+                return []
+            with open(path, 'r+') as file:
+                lines = file.read().splitlines()
+                change(lines)
+                file.seek(0)
+                file.truncate()
+                file.write(''.join(line + '\n' for line in lines))
+        return lines
 
     def note(self, begins, method, request, end=''):
         places = [getattr(request, name, '') for name in ('volume_id', 'staging_target_path',

@@ -340,6 +340,37 @@ def volume_that_somebody_unmounts_comes_back():
     storage.finish()
 
 
+def plugin_that_counts_is_told_of_each_publish_whose_mount_went_away():
+    """hostpath is one: it keeps its counts on disk, and unstages nothing that it counts as published."""
+    storage = Storage('disk')
+    node = storage.node
+    open(storage.path('counted'), 'w').close()
+    storage.run_plugin()
+    storage.register('disk', 'multi-node-multi-writer')
+    for name in ('one', 'two'):
+        node.run_job(job('echo $NOMAD_JOB_NAME >> /srv/disk/words; exec sleep 1000', 'disk',
+                         access='multi-node-multi-writer', name=name))
+    wait_for('both', lambda: sorted(storage.read('disk', 'words').split()) == ['one', 'two'])
+    await_sleepers(node, 2)
+    node.reboot('11111111-2222-4333-8444-555555555555')
+    node.start()
+    wait_for('both again', lambda: sorted(storage.read('disk', 'words').split()) ==
+             ['one', 'one', 'two', 'two'], limit_s=90)
+    await_statuses(node, 'running', name='one')
+    await_statuses(node, 'running', name='two')
+    target = next(mount for mount in node.mounts()
+                  if '/per-alloc/%s/' % node.alloc('one', 'g')['ID'] in mount)
+    subprocess.run(['nsenter', '-m', '-t', str(node.process.pid), 'umount', '-l', target], check=True)
+    node.cli('alloc', 'restart', node.alloc('one', 'g')['ID'])
+    wait_for('the first once more', lambda: storage.read('disk', 'words').split().count('one') == 3)
+    await_statuses(node, 'running', name='one')
+    assert len(storage.read('counted').split()) == 5, storage.read('counted')
+    stop(node, 'one')
+    wait_for('its counts', lambda: len(storage.read('counted').split()) == 2)
+    stop(node, 'two')
+    storage.finish()
+
+
 def volume_that_is_unmounted_between_two_attempts_is_there_at_the_next():
     storage, node = with_a_disk()
     again = job('echo $$ >> /srv/disk/words; while ! test -e /srv/disk/end; do sleep 0.05; done; '
@@ -744,6 +775,7 @@ sys.exit(tap([
     failing_start_unwinds_all_of_it,
     stop_while_the_daemon_is_down_and_the_plugin_late,
     volume_that_somebody_unmounts_comes_back,
+    plugin_that_counts_is_told_of_each_publish_whose_mount_went_away,
     volume_that_is_unmounted_between_two_attempts_is_there_at_the_next,
     volume_that_cannot_be_mounted_again_ends_its_alloc_with_the_reason,
     plugin_that_is_stopped_under_a_volume_is_waited_for,
