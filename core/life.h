@@ -188,6 +188,14 @@ void life_gone(struct life *life, const struct life_subject *subject);
  * everything. */
 uint64_t life_index(const struct life *life, const struct life_subject *subject);
 
+/* What is changed now is stored with this index: more than life_index of anything, and no more than
+ * that of what this turn's commit changes, though that may have no event. */
+uint64_t life_next_index(const struct life *life);
+
+/* Something that is loaded has INDEX, of before the restart: what is changed from now on has more.
+ * One that nothing can ever have had is passed over. */
+void life_index_follows(struct life *life, uint64_t index);
+
 /* CB is called after each commit that changed something users see of SUBJECT, of which there need
  * not be one.  It may watch and unwatch. */
 void life_watch(struct life *life, const struct life_subject *subject, void (*cb)(void *ctx),

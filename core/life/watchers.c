@@ -163,6 +163,17 @@ uint64_t life_index(const struct life *life, const struct life_subject *what)
     return index;
 }
 
+uint64_t life_next_index(const struct life *life)
+{
+    return life->watched.everything->index + 1;
+}
+
+void life_index_follows(struct life *life, uint64_t index)
+{
+    if (index > life->watched.everything->index && index <= NUMBER_BEGIN_MAX)
+        life_index_begins(life, index);
+}
+
 /* --- what changes --- */
 
 static void note_changed(struct life *life, struct subject *subject)

@@ -27,9 +27,7 @@ void book_digest(const char *secret, char to[DIGEST_TEXT_SIZE])
 
 json_int_t book_index(const struct acl *acl)
 {
-    struct life_subject everything = {.kind = LIFE_EVERYTHING};
-
-    return (json_int_t)life_index(acl->config.life, &everything) + 1;
+    return (json_int_t)life_next_index(acl->config.life);
 }
 
 /* --- what is believed --- */

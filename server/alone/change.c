@@ -98,7 +98,7 @@ static void name_blocked(struct alone *alone, struct job *job, json_t *failed,
     if (blocked->id[0] == '\0') {
         *blocked = evaluation_begin(alone, job, "queued-allocs");
         (void)text_copy(blocked->status, sizeof(blocked->status), "blocked");
-        blocked->index = core_figures(life_core(alone->config.life)).sequence + 1;
+        blocked->index = life_next_index(alone->config.life);
     }
     json_decref((json_t *)(uintptr_t)blocked->failed);
     blocked->failed = json_array_size(failed) == 0 ? NULL : json_incref(failed);

@@ -95,7 +95,7 @@ static int update_one(struct alone *alone, const struct job *job, const char *al
     struct jobspec_update update = {
         .eval_id = eval_id,
         .deployment_id = deployment_id,
-        .modify_index = core_figures(core).sequence + 1,
+        .modify_index = life_next_index(alone->config.life),
     };
     char key[JOURNAL_KEY_SIZE], *before = stored_text(alone, alloc, &update.length), *text;
     struct alloc_spec *spec;

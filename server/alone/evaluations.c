@@ -49,7 +49,7 @@ void evaluation_keep(struct alone *alone, struct alone_evaluation *evaluation)
     struct alone_evaluation *kept =
         &alone->evaluations[alone->evaluations_count++ % EVALUATIONS_MAX];
 
-    evaluation->index = core_figures(life_core(alone->config.life)).sequence + 1;
+    evaluation->index = life_next_index(alone->config.life);
     json_decref((json_t *)(uintptr_t)kept->failed);
     *kept = *evaluation;
     json_incref((json_t *)(uintptr_t)kept->failed);

@@ -214,6 +214,10 @@ static bool load_job(void *ctx, const char *key, const void *bytes, size_t lengt
     job_set(alone, job, json);
     job_set_bytes(alone, job, length);
     alone_note_look(alone, job);
+    life_index_follows(alone->config.life, job->public.modify_index);
+    life_index_follows(alone->config.life, job->public.job_modify_index);
+    life_index_follows(alone->config.life,
+                       job_number(json_object_get(json, "cairnDeployment"), "ModifyIndex"));
     return true;
 }
 

@@ -76,7 +76,7 @@ static int place(struct alone *alone, struct job *job, const struct placing *pla
         .alloc_id = alloc_id,
         .eval_id = eval_id,
         .datacenter = alone->config.node.known.datacenter,
-        .create_index = core_figures(life_core(alone->config.life)).sequence + 1,
+        .create_index = life_next_index(alone->config.life),
         /* Later than the one before, whatever the clock says: that is what tells the last one. */
         .create_time_unix_ns = now_unix_ns > placing->previous_unix_ns
                                    ? now_unix_ns

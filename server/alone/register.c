@@ -140,9 +140,18 @@ static int check_groups(const struct assign_plans *plans, const json_t *job, jso
     return bad == 0 ? 0 : ERR_INVALID;
 }
 
+/* The index that JOB changes by now.  None is given to it twice, also if it changes twice before
+ * there is a commit: who asked for a change of what it was is told that it has changed. */
+static uint64_t next_index(const struct alone *alone, const struct job *job)
+{
+    uint64_t next = life_next_index(alone->config.life);
+
+    return job->public.job_modify_index < next ? next : job->public.job_modify_index + 1;
+}
+
 static void stamp(struct alone *alone, const struct job *job, json_t *json, bool changed)
 {
-    uint64_t index = core_figures(life_core(alone->config.life)).sequence + 1;
+    uint64_t index = next_index(alone, job);
     bool is_new = job->json == NULL;
     uint64_t version = is_new ? 0 : job->public.version + (changed ? 1 : 0);
 
@@ -462,7 +471,7 @@ int alone_deregister(struct alone *alone, const char *namespace, const char *job
     json_t *deployment = rollout_ended(alone, job, "cancelled", "Cancelled because job is stopped");
     if (deployment != NULL)
         check(json_object_set_new(json, "cairnDeployment", deployment) == 0);
-    uint64_t index = core_figures(life_core(alone->config.life)).sequence + 1;
+    uint64_t index = next_index(alone, job);
     (void)json_object_set_new(json, "ModifyIndex", json_integer((json_int_t)index));
     (void)json_object_set_new(json, "JobModifyIndex", json_integer((json_int_t)index));
     if (purge)

@@ -127,7 +127,7 @@ static void retry_later(struct storage *storage, struct registered *volume)
 void operation_stamp(struct operation *operation, enum registration_state state)
 {
     struct storage *storage = operation->task.storage;
-    json_int_t index = (json_int_t)core_figures(life_core(storage->config.life)).sequence + 1;
+    json_int_t index = (json_int_t)life_next_index(storage->config.life);
     json_t *to = operation->volume;
 
     if (json_object_get(to, "CreateIndex") == NULL)

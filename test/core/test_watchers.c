@@ -314,6 +314,44 @@ static void test_change_made_by_a_watcher_is_told_next_time(void **state)
     life_free(life);
 }
 
+static void test_what_changes_now_has_an_index_of_its_own(void **state)
+{
+    struct life *life = life_at(10);
+    (void)state;
+
+    for (uint64_t index = 11; index < 14; index++) { /* commits of no event */
+        assert_int_equal(life_next_index(life), index);
+        life_changed(life, &job);
+        life_tell_watchers(life);
+        assert_int_equal(life_index(life, &everything), index);
+    }
+    commit_to(life, 20); /* events that nobody sees */
+    assert_int_equal(life_next_index(life), 14);
+    life_changed(life, &job);
+    life_tell_watchers(life);
+    assert_int_equal(life_index(life, &job), 20);
+    assert_int_equal(life_next_index(life), 21);
+    life_free(life);
+}
+
+static void test_index_goes_on_above_what_was_kept(void **state)
+{
+    struct life *life = life_at(10);
+    (void)state;
+
+    life_index_follows(life, 30);
+    life_index_follows(life, 20);
+    life_index_follows(life, NUMBER_MAX); /* nothing ever had it */
+    assert_int_equal(life_index(life, &everything), 30);
+    assert_int_equal(life_index(life, &job), 30);
+    assert_int_equal(life_next_index(life), 31);
+    life_changed(life, &job);
+    commit_to(life, 12);
+    life_tell_watchers(life);
+    assert_int_equal(life_index(life, &job), 31);
+    life_free(life);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +366,8 @@ int main(void)
         cmocka_unit_test(test_watcher_that_was_taken_away_is_not_called),
         cmocka_unit_test(test_watcher_that_watches_again_waits_for_the_next_change),
         cmocka_unit_test(test_change_made_by_a_watcher_is_told_next_time),
+        cmocka_unit_test(test_what_changes_now_has_an_index_of_its_own),
+        cmocka_unit_test(test_index_goes_on_above_what_was_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

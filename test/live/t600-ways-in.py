@@ -355,6 +355,34 @@ def who_comes_back_misses_nothing(node):
         node.cli('job', 'stop', '-purge', name)
 
 
+def what_places_nothing_is_streamed(node):
+    """Three registrations that no event of the journal goes with; a restart does not turn the index back."""
+    def idle(priority):
+        return {'ID': 'idle', 'Type': 'batch', 'Priority': priority, 'ParameterizedJob': {},
+                'TaskGroups': [{'Name': 'g', 'Tasks': [task('t', 'exit 0')]}]}
+
+    def run():
+        for priority in 51, 52, 53:
+            node.run_job(idle(priority))
+        return lambda event: event['Payload']['Job']['Priority'] == 53
+
+    seen = events(node, 'topic=Job:idle', run)
+    assert [event['Payload']['Job']['Priority'] for event in seen] == [51, 52, 53], seen
+    index = node.get('/v1/job/idle')['JobModifyIndex']
+    assert index == seen[-1]['Index'] == seen[-1]['Payload']['Job']['JobModifyIndex'], (index, seen)
+    node.kill()
+    node.start()
+    checked = {'EnforceIndex': True, 'JobModifyIndex': index}
+    node.put('/v1/jobs', dict(checked, Job=idle(54)))
+    try:  # one who read it before that, and knows of nothing
+        node.put('/v1/jobs', dict(checked, Job=idle(55)))
+        raise AssertionError('the job was changed by two at once')
+    except Refused as refused:
+        assert refused.status == 409, refused
+    assert node.get('/v1/job/idle')['JobModifyIndex'] > index
+    node.cli('job', 'stop', '-purge', 'idle')
+
+
 def what_happens_is_streamed():
     node = Node(config=CONFIG)
     node.start()
@@ -400,6 +428,7 @@ def what_happens_is_streamed():
     assert {(event['Type'], event['Key']) for event in seen} == {('JobDeregistered', 'job')}, seen
     assert len(seen) > 1 and seen[0]['Payload']['Job']['Stop'], seen
     who_comes_back_misses_nothing(node)
+    what_places_nothing_is_streamed(node)
     for wrong in 'topic=Nothing', 'index=x', '&'.join(['topic=Job'] * 40):
         try:
             node.get('/v1/event/stream?' + wrong)

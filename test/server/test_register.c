@@ -226,6 +226,25 @@ static void test_versions_and_indices_are_stamped(void **state)
     assert_int_equal(job->submit_unix_ns, 6000000000);
 }
 
+static void test_each_change_has_an_index_of_its_own_though_nothing_is_placed(void **state)
+{
+    struct small_life *small = *state;
+    uint64_t last = 0;
+
+    for (int i = 0; i < 4; i++) {
+        char command[] = {'/', (char)('a' + i), '\0'};
+
+        uint64_t index = small_run(small, i == 3 ? "k" : "j", command, 0, 0).index;
+        assert_true(index > last);
+        assert_int_equal(small_find(small, i == 3 ? "k" : "j")->job_modify_index, index);
+        last = index;
+        if (i == 1)
+            small_again(small); /* the journal has had no event */
+    }
+    assert_int_equal(small_find(small, "j")->version, 2);
+    assert_true(small_find(small, "k")->create_index > small_find(small, "j")->job_modify_index);
+}
+
 static void test_job_that_was_stopped_is_modified_by_being_registered_as_it_was(void **state)
 {
     struct small_life *small = *state;
@@ -429,6 +448,7 @@ int main(void)
         SMALL_TEST(test_job_that_no_driver_runs_is_refused_with_every_problem),
         SMALL_TEST(test_unchanged_job_keeps_its_version_and_its_allocs),
         SMALL_TEST(test_versions_and_indices_are_stamped),
+        SMALL_TEST(test_each_change_has_an_index_of_its_own_though_nothing_is_placed),
         SMALL_TEST(test_job_that_was_stopped_is_modified_by_being_registered_as_it_was),
         SMALL_TEST(test_changed_group_is_replaced_and_the_other_kept),
         SMALL_TEST(test_count_up_and_down),

@@ -281,7 +281,7 @@ static void put(json_t *json, json_t *deployment)
 static void set_status(const struct alone *alone, json_t *deployment, const char *status,
                        const char *description)
 {
-    json_int_t index = (json_int_t)core_figures(life_core(alone->config.life)).sequence + 1;
+    json_int_t index = (json_int_t)life_next_index(alone->config.life);
 
     check(json_object_set_new(deployment, "Status", json_string(status)) == 0);
     check(json_object_set_new(deployment, "StatusDescription", json_string(description)) == 0);
@@ -358,7 +358,7 @@ static void keep_older(json_t *json)
 void deployment_begin(struct alone *alone, struct change *change, json_t *groups,
                       int64_t since_unix_ns, const char *id)
 {
-    json_int_t index = (json_int_t)core_figures(life_core(alone->config.life)).sequence + 1;
+    json_int_t index = (json_int_t)life_next_index(alone->config.life);
     json_t *json = json_copy(change->job->json);
     json_t *deployment = json_pack("{s:s, s:I, s:I, s:I, s:o}", "ID", id, "JobVersion",
                                    (json_int_t)change->job->public.version, "CreateIndex", index,

@@ -19,7 +19,7 @@ static const json_t *policies_of(const json_t *job)
 static json_t *policy_of(struct alone *alone, const json_t *before, const json_t *group)
 {
     const char *name = json_string_value(json_object_get(group, "Name"));
-    json_int_t index = (json_int_t)core_figures(life_core(alone->config.life)).sequence + 1;
+    json_int_t index = (json_int_t)life_next_index(alone->config.life);
     const json_t *old = json_object_get(policies_of(before), name);
     const json_t *was = json_object_get(jobspec_group(before, name), "Scaling");
     char id[UUID_TEXT_SIZE];

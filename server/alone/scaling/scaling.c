@@ -96,7 +96,7 @@ static json_t *make_event(const struct alone *alone, const struct alone_scaling 
                   (json_int_t)before, "Message", scaling->message, "Error", scaling->error, "Meta",
                   scaling->meta == NULL ? json_null() : json_deep_copy(scaling->meta), "EvalID",
                   eval_id == NULL ? json_null() : json_string(eval_id), "CreateIndex",
-                  (json_int_t)core_figures(life_core(alone->config.life)).sequence + 1);
+                  (json_int_t)life_next_index(alone->config.life));
 
     check(event != NULL); /* its texts came as JSON */
     return event;
