@@ -46,6 +46,8 @@ json_t *template_text(struct evaluating *evaluating, const char *text, size_t le
                              TEMPLATE_BYTES_MAX);
     if (!template_charge(evaluating, 1 + length / 256))
         return NULL;
+    if (length > 0 && memchr(text, '\0', length) != NULL) /* what uses it would end there */
+        return template_fail(evaluating, ERR_INVALID, "a text has a NUL byte");
     json_t *value = json_stringn(text, length);
     return value != NULL ? value : template_fail(evaluating, ERR_INVALID, "a text is no UTF-8");
 }

@@ -128,7 +128,8 @@ json_t *template_fail(struct evaluating *evaluating, int code, const char *forma
 /* One step more; false when there were too many. */
 bool template_charge(struct evaluating *evaluating, size_t steps);
 
-/* A text as a value: NULL and an error when it is too long or no UTF-8. */
+/* A text as a value: NULL and an error when it is too long or no UTF-8, or
+ * has a NUL byte, which would end it. */
 json_t *template_text(struct evaluating *evaluating, const char *text, size_t length);
 
 /* Go's %v of VALUE, the caller's (free). */

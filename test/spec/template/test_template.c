@@ -29,6 +29,11 @@ static int read_file(void *ctx, const char *path, char **ret_text, size_t *ret_l
                      struct err *err)
 {
     (void)ctx;
+    if (text_equal(path, "local/bytes")) {
+        *ret_text = memcpy(calloc(1, 8), "a\0b", 4);
+        *ret_length = 3;
+        return 0;
+    }
     if (!text_equal(path, "local/list"))
         return err_set(err, ERR_GONE, "cannot open it");
     *ret_text = strdup("[{\"n\": 1, \"t\": \"a\"}, {\"n\": 2.5}]");
@@ -156,6 +161,8 @@ static const struct {
     {"{{ toUpper }}", "toUpper takes 1 argument, not 0"},
     {"{{ mustEnv \"NONE\" }}", "mustEnv: \"NONE\" is not set"},
     {"{{ file \"/etc/passwd\" }}", "file \"/etc/passwd\": cannot open it"},
+    {"{{ file \"local/bytes\" }}", "a text has a NUL byte"},
+    {"{{ base64Decode \"YQBi\" }}", "a text has a NUL byte"},
     {"{{ template \"t\" }}", "template \"t\" not defined"},
     {"{{ divide 0 1 }}", "division by zero"},
     {"{{ lt 1 \"a\" }}", "incompatible types"},
