@@ -316,6 +316,10 @@ json_t *api_make_index(struct api *api, void *ctx);
 struct alone_evaluation;
 json_t *api_evaluation(struct api *api, const struct alone_evaluation *evaluation);
 
+/* Those of JOB that are kept, as the API shows them, the newest first: a new reference
+ * (jobs/deployments.c). */
+json_t *api_deployments(const struct api *api, const struct alone_job *job);
+
 /* --- counts of jobs (jobs/jobs.c) --- */
 
 /* How a job's allocs are, group by group: zeroed, and its list freed by the caller. */

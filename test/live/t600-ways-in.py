@@ -355,6 +355,28 @@ def who_comes_back_misses_nothing(node):
         node.cli('job', 'stop', '-purge', name)
 
 
+def deployments_are_streamed_to_their_end(node):
+    """As the API shows them; also one that a newer version of its job puts an end to."""
+    def version(number):
+        return dict(job(task('t', 'exec sleep %d' % (1000 + number))), ID='rolled',
+                    Update={'MinHealthyTime': 60 * 10 ** 9, 'HealthyDeadline': 120 * 10 ** 9,
+                            'ProgressDeadline': 240 * 10 ** 9, 'MaxParallel': 1})
+
+    def run():
+        node.run_job(version(0))
+        node.run_job(version(1))
+        return lambda event: event['Payload']['Deployment']['JobVersion'] == 1
+
+    seen = [event['Payload']['Deployment'] for event in events(node, 'topic=Deployment:rolled', run)]
+    assert [(one['JobVersion'], one['Status']) for one in seen] == \
+        [(0, 'running'), (0, 'cancelled'), (1, 'running')], seen
+    shown = node.get('/v1/deployment/' + seen[-1]['ID'])
+    assert shown.keys() == seen[-1].keys(), (shown, seen[-1])
+    by = [one['TaskGroups']['g']['RequireProgressBy'] for one in (shown, seen[-1])]
+    assert by[0] == by[1], by
+    node.cli('job', 'stop', '-purge', 'rolled')
+
+
 def what_places_nothing_is_streamed(node):
     """Three registrations that no event of the journal goes with; a restart does not turn the index back."""
     def idle(priority):
@@ -428,6 +450,7 @@ def what_happens_is_streamed():
     assert {(event['Type'], event['Key']) for event in seen} == {('JobDeregistered', 'job')}, seen
     assert len(seen) > 1 and seen[0]['Payload']['Job']['Stop'], seen
     who_comes_back_misses_nothing(node)
+    deployments_are_streamed_to_their_end(node)
     what_places_nothing_is_streamed(node)
     for wrong in 'topic=Nothing', 'index=x', '&'.join(['topic=Job'] * 40):
         try:

@@ -38,8 +38,7 @@ static void add_rest(const struct alone_job *job, json_t *deployment)
                         json_is_integer(priority) ? json_integer_value(priority) : 50)) == 0);
 }
 
-/* Those of JOB in Nomad's words, the newest first: a new reference. */
-static json_t *format(const struct api *api, const struct alone_job *job)
+json_t *api_deployments(const struct api *api, const struct alone_job *job)
 {
     json_t *list = alone_deployments(api->parts->alone, job), *deployment;
     size_t i;
@@ -64,7 +63,7 @@ static bool list_deployments(void *ctx, const struct alone_job *job)
     if (alone_deployment_id(job)[0] == '\0' ||
         !api_namespace_matches(listing->request, job->namespace))
         return true;
-    list = format(listing->request->api, job);
+    list = api_deployments(listing->request->api, job);
     json_array_foreach(list, i, deployment)
     {
         const char *id = json_string_value(json_object_get(deployment, "ID"));
@@ -99,7 +98,7 @@ static bool match_id(void *ctx, const struct alone_job *job)
 
     if (alone_deployment_id(job)[0] == '\0')
         return true;
-    list = format(search->api, job);
+    list = api_deployments(search->api, job);
     json_array_foreach(list, i, deployment)
     {
         if (!text_equal(json_string_value(json_object_get(deployment, "ID")), search->id))
@@ -298,7 +297,7 @@ static json_t *format_of_job(struct api_request *request)
     const struct alone_job *job =
         alone_find(request->api->parts->alone, request->namespace, request->argument);
 
-    return job == NULL ? json_array() : format(request->api, job);
+    return job == NULL ? json_array() : api_deployments(request->api, job);
 }
 
 void api_job_deployment(struct api_request *request)

@@ -205,6 +205,28 @@ static bool evaluated(void *ctx, const struct alone_evaluation *evaluation)
     return true;
 }
 
+/* The newest one, and before it one that has ended because of it. */
+static void deployments_changed(struct api *api, uint64_t index, const struct alone_job *job)
+{
+    struct event event = {.topic = TOPIC_DEPLOYMENT,
+                          .type = "DeploymentStatusUpdate",
+                          .namespace = job->namespace,
+                          .filter_keys = {job->id, NULL}};
+
+    if (alone_deployment_id(job)[0] == '\0')
+        return;
+    json_t *list = api_deployments(api, job);
+    for (size_t i = json_array_size(list); i > 0; i--) {
+        json_t *deployment = json_array_get(list, i - 1);
+
+        event.key = json_string_value(json_object_get(deployment, "ID"));
+        if (json_integer_value(json_object_get(deployment, "ModifyIndex")) >
+            (json_int_t)api->events_index)
+            tell_all(api, index, &event, json_incref(deployment));
+    }
+    json_decref(list);
+}
+
 static void job_changed(struct api *api, uint64_t index, const char *namespace, const char *id)
 {
     const struct alone_job *job = alone_find(api->parts->alone, namespace, id);
@@ -222,18 +244,7 @@ static void job_changed(struct api *api, uint64_t index, const char *namespace, 
 
         tell_all(api, index, &event, api_format_job(&view));
     }
-    event = (struct event){.topic = TOPIC_DEPLOYMENT,
-                           .type = "DeploymentStatusUpdate",
-                           .key = alone_deployment_id(job),
-                           .namespace = namespace,
-                           .filter_keys = {id, NULL}};
-    if (event.key[0] == '\0')
-        return;
-    json_t *deployment = alone_deployment(api->parts->alone, job);
-    if (deployment != NULL && json_integer_value(json_object_get(deployment, "ModifyIndex")) >
-                                  (json_int_t)api->events_index)
-        tell_all(api, index, &event, json_incref(deployment));
-    json_decref(deployment);
+    deployments_changed(api, index, job);
 }
 
 /* Of the node nobody says what has changed: it is compared with what it was. */
