@@ -52,8 +52,13 @@ static void print_verb_flags(const struct cli_verb *verb)
 
 /* What the first argument of a group's verbs is an id of, as searches call it; and NODE. */
 static const char *const kinds[][2] = {
-    {"alloc", " allocs"}, {"eval", " evals"},     {"job", " jobs"},
-    {"node", " nodes"},   {"plugin", " plugins"}, {"volume", " volumes host_volumes"},
+    {"alloc", " allocs"},
+    {"deployment", " deployment"},
+    {"eval", " evals"},
+    {"job", " jobs"},
+    {"node", " nodes"},
+    {"plugin", " plugins"},
+    {"volume", " volumes host_volumes"},
 };
 
 static void print_ids_of(const struct cli_verb *verb)

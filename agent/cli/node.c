@@ -379,6 +379,33 @@ static const char *find_context(const json_t *matches, const char *id)
     return kinds == 1 ? found : NULL;
 }
 
+/* Who shows what a search has found in CONTEXT. */
+static const struct cli_verb *verb_of(const char *context)
+{
+    static const struct {
+        const char *context;
+        const struct cli_verb *verb;
+    } verbs[] = {
+        {"allocs", &cli_alloc_status},   {"deployment", &cli_deployment_status},
+        {"evals", &cli_eval_status},     {"host_volumes", &cli_volume_status},
+        {"nodes", &cli_node_status},     {"plugins", &cli_plugin_status},
+        {"volumes", &cli_volume_status},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(verbs); i++) {
+        if (text_equal(context, verbs[i].context))
+            return verbs[i].verb;
+    }
+    return &cli_job_status;
+}
+
+/* VERB, which has flags of its own, of which none but those of status were given. */
+static int run_as(struct cli *cli, const struct cli_verb *verb)
+{
+    cli->verb = verb;
+    return verb->run(cli);
+}
+
 static int run_status(struct cli *cli)
 {
     char path[CLI_URL_SIZE];
@@ -397,19 +424,11 @@ static int run_status(struct cli *cli)
     const char *context = find_context(json_object_get(answer, "Matches"), id);
     if (context == NULL)
         status = cli_fail(CLI_FAILED,
-                          "\"%s\" is not the beginning of exactly one id of a job, alloc, node or "
-                          "plugin: try job status, alloc status, node status or plugin status",
+                          "\"%s\" is not the beginning of exactly one id of a job, alloc, node, "
+                          "evaluation, deployment, plugin or volume: try job status and the like",
                           id);
-    else if (text_equal(context, "jobs"))
-        status = cli_job_status.run(cli);
-    else if (text_equal(context, "allocs"))
-        status = cli_alloc_status.run(cli);
-    else if (text_equal(context, "nodes"))
-        status = run_node_status(cli);
-    else if (text_equal(context, "plugins"))
-        status = cli_plugin_status.run(cli);
     else
-        status = cli_eval_status.run(cli);
+        status = run_as(cli, verb_of(context));
     json_decref(answer);
     return status;
 }

@@ -461,6 +461,29 @@ def what_happens_is_streamed():
     node.finish()
 
 
+def whatever_an_id_belongs_to_is_shown():
+    node, alloc = start(task('t', 'exec sleep 1000'))
+    volume = node.put('/v1/volume/host/create', {'Volume': {
+        'Name': 'disk', 'PluginID': 'mkdir',
+        'RequestedCapabilities': [{'AccessMode': 'single-node-writer', 'AttachmentMode': 'file-system'}]}})['Volume']['ID']
+    deployment = node.get('/v1/job/job/deployment')['ID']
+    evaluation = node.get('/v1/evaluations')[0]['ID']
+    for given, shows in (alloc, 'Job Version'), (deployment, 'Placed'), (evaluation, 'TriggeredBy'), \
+                        (volume, 'mkdir'), (node.node_mark(), 'Eligibility'), ('job', 'Submit Date'):
+        told = node.cli('status', given).stdout
+        assert shows in told, (given, told)
+    found = node.put('/v1/search', {'Prefix': deployment[:8], 'Context': 'deployment'})
+    assert found['Matches'] == {'deployment': [deployment]}, found
+    for wrong in {'Prefix': 'j', 'Context': 'nothing'}, {'Prefix': 5}, {'Prefix': 'j', 'Context': ['jobs']}:
+        try:
+            node.put('/v1/search', wrong)
+            raise AssertionError(wrong)
+        except Refused as refused:
+            assert refused.status == 400, refused
+    node.call('DELETE', '/v1/volume/host/' + volume)
+    end(node)
+
+
 def what_is_used_is_shown():
     node, alloc, _ = start_both()
     shown = node.cli('alloc', 'status', '-stats', alloc).stdout
@@ -794,6 +817,7 @@ if __name__ == '__main__':
         a_session_ends_with_the_daemon,
         what_a_killed_helper_leaves_is_ended,
         what_happens_is_streamed,
+        whatever_an_id_belongs_to_is_shown,
         what_is_used_is_shown,
         a_socket_is_the_only_way_for_whom_it_admits,
         who_shows_his_token_in_a_handshake_is_who_it_says,

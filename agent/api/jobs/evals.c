@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { SEARCH_MATCHES_MAX = 20, SEARCH_CONTEXTS = 7, RELATED_MAX = 20 };
+enum { SEARCH_MATCHES_MAX = 20, SEARCH_CONTEXTS = 8, RELATED_MAX = 20 };
 
 json_t *api_evaluation(struct api *api, const struct alone_evaluation *evaluation)
 {
@@ -244,6 +244,21 @@ static bool match_evaluation(void *ctx, const struct alone_evaluation *evaluatio
     return true;
 }
 
+static bool match_deployments(void *ctx, const struct alone_job *job)
+{
+    struct search *search = ctx;
+    const json_t *deployment;
+    size_t i;
+
+    if (alone_deployment_id(job)[0] == '\0' || !may_see(search, job->namespace))
+        return true;
+    json_t *list = alone_deployments(search->request->api->parts->alone, job);
+    json_array_foreach(list, i, deployment)
+        match(search, json_string_value(json_object_get(deployment, "ID")));
+    json_decref(list);
+    return true;
+}
+
 static void search_context(struct search *search, const char *context)
 {
     const struct acl_rights *rights = search->request->rights;
@@ -257,6 +272,8 @@ static void search_context(struct search *search, const char *context)
         alone_each(alone, match_job, search);
     else if (text_equal(context, "allocs"))
         core_each(api->parts->core, MACHINE_ALLOC, match_alloc, search);
+    else if (text_equal(context, "deployment"))
+        alone_each(alone, match_deployments, search);
     else if (text_equal(context, "evals"))
         alone_each_evaluation(alone, match_evaluation, search);
     else if (text_equal(context, "plugins") && acl_allows_area(rights, ACL_PLUGIN, ACL_LIST))
@@ -269,14 +286,34 @@ static void search_context(struct search *search, const char *context)
         storage_each_volume(api->parts->host_volumes, match_host_volume, search);
 }
 
-void api_search(struct api_request *request)
-{
-    static const char *const contexts[SEARCH_CONTEXTS] = {
-        "allocs", "evals", "host_volumes", "jobs", "nodes", "plugins", "volumes"};
-    json_t *body = api_body(request, false);
+static const char *const contexts[SEARCH_CONTEXTS] = {
+    "allocs", "deployment", "evals", "host_volumes", "jobs", "nodes", "plugins", "volumes"};
 
-    if (body == NULL)
-        return;
+static bool is_all(const char *context)
+{
+    return context == NULL || context[0] == '\0' || text_equal(context, "all");
+}
+
+static const char *fault_of_search(const struct api_request *request, const json_t *body)
+{
+    const json_t *prefix = json_object_get(body, "Prefix"),
+                 *context = json_object_get(body, "Context");
+    const char *wanted = json_string_value(context);
+    bool known = is_all(wanted);
+    (void)request;
+
+    if ((prefix != NULL && !json_is_string(prefix)) ||
+        (context != NULL && !json_is_string(context)))
+        return "Prefix and Context must be texts";
+    for (size_t i = 0; i < COUNT_OF(contexts) && !known; i++)
+        known = text_equal(wanted, contexts[i]);
+    return known ? NULL
+                 : "context must be one of allocs, deployment, evals, host_volumes, jobs, nodes, "
+                   "plugins and volumes, or 'all' for all contexts";
+}
+
+static void act_on_search(struct api_request *request, const json_t *body)
+{
     const char *prefix = json_string_value(json_object_get(body, "Prefix"));
     const char *wanted = json_string_value(json_object_get(body, "Context"));
     struct search search = {
@@ -285,12 +322,16 @@ void api_search(struct api_request *request)
         .matches = json_object(),
         .truncations = json_object(),
     };
+
     for (size_t i = 0; i < COUNT_OF(contexts); i++) {
-        if (wanted == NULL || wanted[0] == '\0' || text_equal(wanted, "all") ||
-            text_equal(wanted, contexts[i]))
+        if (is_all(wanted) || text_equal(wanted, contexts[i]))
             search_context(&search, contexts[i]);
     }
     api_reply(request, json_pack("{s:o, s:o, s:I}", "Matches", search.matches, "Truncations",
                                  search.truncations, "Index", (json_int_t)api_index(request->api)));
-    json_decref(body);
+}
+
+void api_search(struct api_request *request)
+{
+    api_act(request, api_body(request, false), fault_of_search, act_on_search);
 }
