@@ -290,7 +290,9 @@ static void run_action(struct evaluating *evaluating, const struct node *node, j
     if (value == NULL)
         return;
     set_variables(evaluating, node->pipe, value);
-    if (node->pipe->variables_count == 0) {
+    if (node->pipe->variables_count == 0 && json_is_null(value)) {
+        put(evaluating, "<no value>", 10);
+    } else if (node->pipe->variables_count == 0) {
         char *text = template_print(value);
 
         put(evaluating, text, strlen(text));
@@ -391,27 +393,52 @@ static void run_range(struct evaluating *evaluating, const struct node *node, js
     json_decref(value);
 }
 
-/* The last that was defined by a name is it. */
-static void run_template(struct evaluating *evaluating, const struct node *node, json_t *dot)
+/* The last that was defined by NAME is it; it sees DOT, and no variables but that. */
+static void run_defined(struct evaluating *evaluating, const char *name, json_t *dot)
 {
     const struct template *template = evaluating->template;
-    json_t *value = node->pipe == NULL ? json_null() : evaluate_pipe(evaluating, node->pipe, dot);
+    size_t count = evaluating->variables_count, first = evaluating->variables_first;
 
-    for (size_t i = template->definitions_count; i > 0 && value != NULL; i--) {
-        if (!text_equal(template->definitions[i - 1].name, node->text))
+    for (size_t i = template->definitions_count; i > 0; i--) {
+        if (!text_equal(template->definitions[i - 1].name, name))
             continue;
-        /* A template sees no variables but the data that it is called with. */
-        size_t count = evaluating->variables_count, first = evaluating->variables_first;
         evaluating->variables_first = count;
-        declare(evaluating, "", value);
-        walk(evaluating, template->definitions[i - 1].first, value);
+        declare(evaluating, "", dot);
+        walk(evaluating, template->definitions[i - 1].first, dot);
         evaluating->variables_first = first;
         forget(evaluating, count);
-        json_decref(value);
         return;
     }
+    (void)template_fail(evaluating, ERR_INVALID, "template \"%.60s\" not defined", name);
+}
+
+static void run_template(struct evaluating *evaluating, const struct node *node, json_t *dot)
+{
+    json_t *value = node->pipe == NULL ? json_null() : evaluate_pipe(evaluating, node->pipe, dot);
+
+    if (value == NULL)
+        return;
+    run_defined(evaluating, node->text, value);
     json_decref(value);
-    (void)template_fail(evaluating, ERR_INVALID, "template \"%.60s\" not defined", node->text);
+}
+
+json_t *template_execute(struct evaluating *evaluating, const char *name, json_t *dot)
+{
+    char *out = evaluating->out;
+    size_t length = evaluating->out_length, size = evaluating->out_size;
+    json_t *value = NULL;
+
+    evaluating->out = NULL;
+    evaluating->out_length = evaluating->out_size = 0;
+    put(evaluating, "", 0);
+    run_defined(evaluating, name, dot);
+    if (evaluating->code == 0)
+        value = template_text(evaluating, evaluating->out, evaluating->out_length);
+    free(evaluating->out);
+    evaluating->out = out;
+    evaluating->out_length = length;
+    evaluating->out_size = size;
+    return value;
 }
 
 static void run_node(struct evaluating *evaluating, const struct node *node, json_t *dot)

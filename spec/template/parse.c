@@ -17,7 +17,10 @@ struct reading {
     const char *left, *right;
     size_t left_length, right_length;
     unsigned line, depth;
-    bool in_action, trims; /* the text behind the last action loses its first spaces */
+    unsigned ranges; /* that are open */
+    const char **variables;
+    size_t variables_count; /* that are declared; the first is the data, "" */
+    bool in_action, trims;  /* the text behind the last action loses its first spaces */
     struct err *err;
     int code;
 };
@@ -94,6 +97,24 @@ static bool close_action(struct reading *reading)
     reading->trims = length > reading->right_length;
     advance(reading, length);
     return true;
+}
+
+/* What is declared is known until the end of its block. */
+static void declare(struct reading *reading, const char *name)
+{
+    if (reading->variables_count == VARIABLES_MAX)
+        fail(reading, "more than %d variables", VARIABLES_MAX);
+    else
+        reading->variables[reading->variables_count++] = name;
+}
+
+static void check_variable(struct reading *reading, const char *name)
+{
+    for (size_t i = reading->variables_count; i > 0; i--) {
+        if (text_equal(reading->variables[i - 1], name))
+            return;
+    }
+    fail(reading, "undefined variable \"$%.60s\"", name);
 }
 
 static void *make(struct reading *reading, size_t bytes)
@@ -216,7 +237,7 @@ static void take_fields(struct reading *reading, struct operand *operand)
 
 static void take_word(struct reading *reading, struct operand *operand)
 {
-    const char *name = take_name(reading), *needs;
+    const char *name = take_name(reading), *why;
 
     if (text_equal(name, "true") || text_equal(name, "false")) {
         operand->value = keep(reading, json_boolean(text_equal(name, "true")));
@@ -228,9 +249,9 @@ static void take_word(struct reading *reading, struct operand *operand)
     }
     operand->kind = OPERAND_FUNCTION;
     operand->name = name;
-    operand->function = function_find(name, &needs);
-    if (operand->function == NULL && needs != NULL)
-        fail(reading, "function \"%s\" needs %s, which this node has not", name, needs);
+    operand->function = function_find(name, &why);
+    if (operand->function == NULL && why != NULL)
+        fail(reading, "function \"%s\" %s", name, why);
     else if (operand->function == NULL)
         fail(reading, "function \"%s\" not defined", name);
 }
@@ -264,6 +285,7 @@ static struct operand *take_operand(struct reading *reading)
         reading->at++;
         operand->kind = OPERAND_VARIABLE;
         operand->name = take_name(reading);
+        check_variable(reading, operand->name);
     } else if (c == '.' && !isdigit((unsigned char)next)) {
         operand->kind = OPERAND_DOT;
         if (!isalpha((unsigned char)next) && next != '_')
@@ -329,6 +351,9 @@ static void take_declaration(struct reading *reading, struct pipe *pipe)
     pipe->variables_count = count;
     pipe->variables[0] = names[0];
     pipe->variables[1] = names[1];
+    /* As in Go, which knows one that is only set, too, until that is done. */
+    for (unsigned i = 0; i < count; i++)
+        declare(reading, names[i]);
 }
 
 static struct pipe *take_pipe(struct reading *reading)
@@ -453,14 +478,19 @@ static void take_otherwise(struct reading *reading, struct node *node)
 
 static void take_branches(struct reading *reading, struct node *node)
 {
+    size_t count = reading->variables_count;
+
     node->pipe = take_pipe(reading);
     if (reading->code != 0 || !close_action(reading))
         return;
+    reading->ranges += node->kind == NODE_RANGE;
     enum end end = take_list(reading, &node->then);
+    reading->ranges -= node->kind == NODE_RANGE;
     if (reading->code == 0 && end == END_ELSE)
         take_otherwise(reading, node);
     else if (end == END_OF_TEXT)
         fail(reading, "\"end\" is missing");
+    reading->variables_count = count;
 }
 
 static void define(struct reading *reading, const char *name)
@@ -475,8 +505,17 @@ static void define(struct reading *reading, const char *name)
     }
     struct definition *definition = &template->definitions[template->definitions_count++];
     definition->name = name;
+    /* It is in no range and sees no variable but the data, wherever it stands. */
+    const char *variables[VARIABLES_MAX] = {""};
+    struct reading outside = *reading;
+    reading->variables = variables;
+    reading->variables_count = 1;
+    reading->ranges = 0;
     if (take_list(reading, &definition->first) != END_END)
         fail(reading, "\"end\" is missing");
+    reading->variables = outside.variables;
+    reading->variables_count = outside.variables_count;
+    reading->ranges = outside.ranges;
 }
 
 /* "template NAME PIPE", and of a block what it is here. */
@@ -535,6 +574,8 @@ static struct node *take_action(struct reading *reading, enum end *ret_end)
         node->kind = NODE_ACTION;
     if (node->kind == NODE_ACTION)
         node->pipe = take_pipe(reading);
+    else if (reading->ranges == 0)
+        fail(reading, "{{%s}} outside {{range}}", node->kind == NODE_BREAK ? "break" : "continue");
     if (reading->code == 0)
         (void)close_action(reading); /* it tells */
     return node;
@@ -567,8 +608,11 @@ int template_parse(const char *text, size_t length, const char *left, const char
                    struct template **ret_template, struct err *err)
 {
     struct template *template = calloc(1, sizeof(*template));
+    const char *variables[VARIABLES_MAX] = {""};
     struct reading reading = {
         .template = template,
+        .variables = variables,
+        .variables_count = 1,
         .left = *left == '\0' ? "{{" : left,
         .right = *right == '\0' ? "}}" : right,
         .line = 1,

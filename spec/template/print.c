@@ -102,7 +102,7 @@ static void add_value(struct printed *to, const json_t *value)
         add(to, "false", 5);
         break;
     case JSON_NULL:
-        add(to, "<no value>", 10);
+        add(to, "<nil>", 5);
         break;
     }
 }

@@ -34,8 +34,8 @@ struct function {
     function_run *run;
 };
 
-/* The function NAME, or NULL; RET_NEEDS is then what it would need, NULL: there is no such. */
-const struct function *function_find(const char *name, const char **ret_needs);
+/* The function NAME, or NULL; RET_WHY then says why it is not here, NULL: there is no such. */
+const struct function *function_find(const char *name, const char **ret_why);
 
 struct pipe;
 
@@ -131,6 +131,9 @@ bool template_charge(struct evaluating *evaluating, size_t steps);
 /* A text as a value: NULL and an error when it is too long or no UTF-8, or
  * has a NUL byte, which would end it. */
 json_t *template_text(struct evaluating *evaluating, const char *text, size_t length);
+
+/* What the template that is defined by NAME says of DOT, as a text. */
+json_t *template_execute(struct evaluating *evaluating, const char *name, json_t *dot);
 
 /* Go's %v of VALUE, the caller's (free). */
 char *template_print(const json_t *value);

@@ -5,7 +5,7 @@ usage: test/check/functions.py
 
   job files  the functions that Nomad has and this has not are refused by name, and the manual lists
              them; it lists, too, those that this has and Nomad has not
-  templates  the manual lists all
+  templates  the manual lists all, and those that are refused though they need no server
 """
 import glob
 import os
@@ -56,8 +56,13 @@ def main():
     here |= set(re.findall(r'"(\w+)"', between(table, 'special[] = {', '}')))
     templates = set().union(*(rows_of(read(os.path.relpath(path, ROOT)))
                               for path in glob.glob(os.path.join(ROOT, 'spec/template/functions/*.c'))))
-    told = names_of(between(manual, '\nThere are and, or, not,', '.\nWhat needs Consul'))
-    told = {name for name in told if name not in ('UTC', 'unix')} | {'and', 'or', 'not', 'env', 'file'}
+    told = names_of(between(manual, '\nThere are and, or, not,', '.\n.I timestamp'))
+    told |= {'and', 'or', 'not', 'env', 'file'}
+    elsewhere = dict(re.findall(r'\{"(\w+)",\s+"([^"]*)', between(
+        read('spec/template/functions/functions.c'), 'elsewhere[] = {', '};')))
+    refused = {name for name, why in elsewhere.items() if not why.startswith('needs ')}
+    unheard = between(manual, 'refused when the job is registered, and by name, too:', 'begin with sprig_')
+    unheard = {name for name in names_of(unheard) if name in elsewhere or name in templates or '_' in name}
     comparisons = (
         ('refused by name in functions.c', set(re.findall(r'"(\w+)"', between(table, 'absent[] = {', '}'))),
          NOMADS - here),
@@ -65,6 +70,8 @@ def main():
         ('not of Nomad, says the manual', names_of(between(manual, 'refused there: the functions', ';')),
          here - NOMADS),
         ('of templates, says the manual', told, templates),
+        ('refused in templates, says the manual', unheard, refused),
+        ('refused in templates and there', set(elsewhere) & templates, set()),
     )
     bad = 0
     for what, said, true in comparisons:

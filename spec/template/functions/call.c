@@ -1,4 +1,4 @@
-/* What functions of templates take, and what they give. */
+/* What functions of templates take and give, and what they need of values. */
 #include "spec/template/functions/part.h"
 
 #include <stdlib.h>
@@ -51,4 +51,44 @@ json_t *call_give_grown(const struct call *call, struct growing *grown)
 
     free(grown->text);
     return value;
+}
+
+bool value_is_deep(const json_t *value, int depth)
+{
+    const char *key;
+    json_t *item;
+    size_t i;
+
+    if (depth == 0)
+        return true;
+    json_object_foreach((json_t *)value, key, item)
+    {
+        if (value_is_deep(item, depth - 1))
+            return true;
+    }
+    json_array_foreach(value, i, item)
+    {
+        if (value_is_deep(item, depth - 1))
+            return true;
+    }
+    return false;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const char *const *left = a, *const *right = b;
+
+    return strcmp(*left, *right);
+}
+
+const char **value_keys(const json_t *map, size_t *ret_count)
+{
+    const char **keys = calloc(json_object_size(map) + 1, sizeof(*keys)), *key;
+    json_t *value;
+
+    check(keys != NULL);
+    *ret_count = 0;
+    json_object_foreach((json_t *)map, key, value) keys[(*ret_count)++] = key;
+    qsort(keys, *ret_count, sizeof(*keys), compare_keys);
+    return keys;
 }

@@ -5,45 +5,65 @@
 #include "spec/template/functions/part.h"
 
 static const struct function *const tables[] = {
-    template_world_functions,  template_texts_functions, template_encodings_functions,
-    template_values_functions, template_print_functions,
+    template_world_functions,     template_texts_functions, template_cases_functions,
+    template_encodings_functions, template_json_functions,  template_maps_functions,
+    template_print_functions,     template_regex_functions, template_time_functions,
+    template_values_functions,    template_yaml_functions,
 };
 
+/* Those of consul-template, and Go, that are not here, and why. */
 static const struct {
-    const char *name, *needs;
+    const char *name, *why;
 } elsewhere[] = {
-    {"caLeaf", "Consul"},
-    {"caRoots", "Consul"},
-    {"connect", "Consul"},
-    {"datacenters", "Consul"},
-    {"key", "Consul"},
-    {"keyExists", "Consul"},
-    {"keyExistsGet", "Consul"},
-    {"keyOrDefault", "Consul"},
-    {"ls", "Consul"},
-    {"node", "Consul"},
-    {"nodes", "Consul"},
-    {"nomadService", "a server"},
-    {"nomadServices", "a server"},
-    {"nomadVar", "a server"},
-    {"nomadVarExists", "a server"},
-    {"nomadVarList", "a server"},
-    {"nomadVarListSafe", "a server"},
-    {"partitions", "Consul"},
-    {"peerings", "Consul"},
-    {"pkiCert", "Vault"},
-    {"safeLs", "Consul"},
-    {"safeTree", "Consul"},
-    {"secret", "Vault"},
-    {"secrets", "Vault"},
-    {"service", "Consul"},
-    {"services", "Consul"},
-    {"tree", "Consul"},
+    {"byKey", "needs Consul, which this node has not"},
+    {"byMeta", "needs Consul, which this node has not"},
+    {"byPort", "needs Consul, which this node has not"},
+    {"byTag", "needs Consul, which this node has not"},
+    {"caLeaf", "needs Consul, which this node has not"},
+    {"caRoots", "needs Consul, which this node has not"},
+    {"call", "calls functions that are values, which there are none of here"},
+    {"connect", "needs Consul, which this node has not"},
+    {"datacenters", "needs Consul, which this node has not"},
+    {"explode", "needs Consul, which this node has not"},
+    {"exportedServices", "needs Consul, which this node has not"},
+    {"js", "is not supported: it is for programs of browsers"},
+    {"key", "needs Consul, which this node has not"},
+    {"keyExists", "needs Consul, which this node has not"},
+    {"keyExistsGet", "needs Consul, which this node has not"},
+    {"keyOrDefault", "needs Consul, which this node has not"},
+    {"ls", "needs Consul, which this node has not"},
+    {"node", "needs Consul, which this node has not"},
+    {"nodes", "needs Consul, which this node has not"},
+    {"nomadService", "needs a server, which this node has not"},
+    {"nomadServices", "needs a server, which this node has not"},
+    {"nomadVar", "needs a server, which this node has not"},
+    {"nomadVarExists", "needs a server, which this node has not"},
+    {"nomadVarList", "needs a server, which this node has not"},
+    {"nomadVarListSafe", "needs a server, which this node has not"},
+    {"partitions", "needs Consul, which this node has not"},
+    {"peerings", "needs Consul, which this node has not"},
+    {"pkiCert", "needs Vault, which this node has not"},
+    {"plugin", "is not supported: it runs programs on the host"},
+    {"safeLs", "needs Consul, which this node has not"},
+    {"safeTree", "needs Consul, which this node has not"},
+    {"scratch", "is not supported: use variables"},
+    {"secret", "needs Vault, which this node has not"},
+    {"secrets", "needs Vault, which this node has not"},
+    {"service", "needs Consul, which this node has not"},
+    {"services", "needs Consul, which this node has not"},
+    {"sockaddr", "is not supported: use env and what the node says of itself"},
+    {"spew_dump", "is not supported: use toJSONPretty"},
+    {"spew_printf", "is not supported: use toJSONPretty"},
+    {"spew_sdump", "is not supported: use toJSONPretty"},
+    {"spew_sprintf", "is not supported: use toJSONPretty"},
+    {"toTOML", "is not supported: use toJSON or toYAML"},
+    {"tree", "needs Consul, which this node has not"},
+    {"writeToFile", "is not supported: use another template block"},
 };
 
-const struct function *function_find(const char *name, const char **ret_needs)
+const struct function *function_find(const char *name, const char **ret_why)
 {
-    *ret_needs = NULL;
+    *ret_why = NULL;
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
         for (const struct function *row = tables[i]; row->name != NULL; row++) {
             if (text_equal(row->name, name))
@@ -52,7 +72,9 @@ const struct function *function_find(const char *name, const char **ret_needs)
     }
     for (size_t i = 0; i < COUNT_OF(elsewhere); i++) {
         if (text_equal(elsewhere[i].name, name))
-            *ret_needs = elsewhere[i].needs;
+            *ret_why = elsewhere[i].why;
     }
+    if (text_starts_with(name, "sprig_"))
+        *ret_why = "is not supported: those of sprig are not here";
     return NULL;
 }

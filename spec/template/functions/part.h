@@ -4,7 +4,10 @@
 
 #include "spec/template/tree.h"
 
-enum { ANY = ARGUMENTS_MAX + 1 };
+enum {
+    ANY = ARGUMENTS_MAX + 1,
+    VALUE_DEEP = 64, /* so deep no value is nested that is read or made */
+};
 
 /* Tells why the function cannot; returns NULL. */
 json_t *call_refuse(const struct call *call, const char *why);
@@ -26,7 +29,21 @@ struct growing {
 void growing_add(struct growing *to, const char *text, size_t length);
 json_t *call_give_grown(const struct call *call, struct growing *grown); /* which is freed */
 
+/* The bytes of the character at AT, which is not at the end of a text. */
+size_t character_size(const char *at);
+
+/* What of *TEXT is between spaces, and its end. */
+void text_trim_space(const char **text, const char **ret_end);
+
+/* True if VALUE is nested DEPTH deep. */
+bool value_is_deep(const json_t *value, int depth);
+
+/* The keys of MAP in their order, borrowed; the list is the caller's (free). */
+const char **value_keys(const json_t *map, size_t *ret_count);
+
 extern const struct function template_world_functions[], template_texts_functions[],
-    template_encodings_functions[], template_values_functions[], template_print_functions[];
+    template_cases_functions[], template_encodings_functions[], template_json_functions[],
+    template_maps_functions[], template_print_functions[], template_regex_functions[],
+    template_time_functions[], template_values_functions[], template_yaml_functions[];
 
 #endif

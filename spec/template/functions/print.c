@@ -110,9 +110,40 @@ static json_t *run_printf(const struct call *call)
     return call_refuse(call, "its format and its arguments do not fit");
 }
 
+/* --- for other readers --- */
+
+/* What `print` says, for HTML or a URL. */
+static json_t *run_escape(const struct call *call)
+{
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~";
+    json_t *printed = run_print(call);
+    struct growing made = {0};
+    char escape[8];
+
+    if (printed == NULL)
+        return NULL;
+    for (const char *at = json_string_value(printed); *at != '\0'; at++) {
+        if (text_equal(call->name, "urlquery") && *at == ' ')
+            growing_add(&made, "+", 1);
+        else if (text_equal(call->name, "urlquery") && strchr(plain, *at) == NULL)
+            growing_add(&made, escape,
+                        (size_t)snprintf(escape, sizeof(escape), "%%%02X", (unsigned char)*at));
+        else if (text_equal(call->name, "html") && (*at == '"' || *at == '\''))
+            growing_add(&made, *at == '"' ? "&#34;" : "&#39;", 5);
+        else if (text_equal(call->name, "html") && (*at == '<' || *at == '>'))
+            growing_add(&made, *at == '<' ? "&lt;" : "&gt;", 4);
+        else if (text_equal(call->name, "html") && *at == '&')
+            growing_add(&made, "&amp;", 5);
+        else
+            growing_add(&made, at, 1);
+    }
+    json_decref(printed);
+    return call_give_grown(call, &made);
+}
+
 const struct function template_print_functions[] = {
-    {"print", 0, ANY, run_print},
-    {"printf", 1, ANY, run_printf},
-    {"println", 0, ANY, run_print},
-    {NULL, 0, 0, NULL},
+    {"html", 1, ANY, run_escape},     {"print", 0, ANY, run_print},
+    {"printf", 1, ANY, run_printf},   {"println", 0, ANY, run_print},
+    {"urlquery", 1, ANY, run_escape}, {NULL, 0, 0, NULL},
 };

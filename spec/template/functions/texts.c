@@ -1,52 +1,69 @@
 /* Functions of templates that make texts of texts, or look into them. */
 #include "spec/template/functions/part.h"
 
-#include "spec/regex.h"
-
 #include <stdlib.h>
 #include <string.h>
+#include <unictype.h>
+#include <unistr.h>
 
-/* --- texts --- */
-
-static json_t *run_case(const struct call *call)
+static const char *last_character(const char *text, const char *end)
 {
-    const char *text = call_text(call, 0);
-    bool upper = text_equal(call->name, "toUpper");
-    struct growing made = {0};
+    for (end--; end > text && ((unsigned char)*end & 0xC0u) == 0x80u; end--)
+        ;
+    return end;
+}
 
-    for (; *text != '\0'; text++) {
-        char c = *text;
+static bool is_space(const char *at)
+{
+    ucs4_t character;
 
-        if (upper && c >= 'a' && c <= 'z')
-            c = (char)(c - 'a' + 'A');
-        if (!upper && c >= 'A' && c <= 'Z')
-            c = (char)(c - 'A' + 'a');
-        growing_add(&made, &c, 1);
-    }
-    return call_give_grown(call, &made);
+    return u8_strmbtouc(&character, (const uint8_t *)at) > 0 &&
+           uc_is_property_white_space(character);
+}
+
+void text_trim_space(const char **text, const char **ret_end)
+{
+    const char *end = *text + strlen(*text);
+
+    while (*text < end && is_space(*text))
+        *text += character_size(*text);
+    while (end > *text && is_space(last_character(*text, end)))
+        end = last_character(*text, end);
+    *ret_end = end;
 }
 
 static json_t *run_trim_space(const struct call *call)
 {
-    static const char spaces[] = " \t\n\v\f\r";
-    const char *text = call_text(call, 0);
+    const char *text = call_text(call, 0), *end;
 
-    text += strspn(text, spaces);
-    size_t length = strlen(text);
-    while (length > 0 && strchr(spaces, text[length - 1]) != NULL)
-        length--;
-    return call_give(call, text, length);
+    text_trim_space(&text, &end);
+    return call_give(call, text, (size_t)(end - text));
+}
+
+/* True if the character at AT (SIZE bytes) is in SET. */
+static bool is_in_set(const char *at, size_t size, const char *set)
+{
+    for (; *set != '\0'; set += character_size(set)) {
+        if (character_size(set) == size && memcmp(at, set, size) == 0)
+            return true;
+    }
+    return false;
 }
 
 static json_t *run_trim(const struct call *call)
 {
-    const char *set = call_text(call, 0), *text = call_text(call, 1);
+    const char *set = call_text(call, 0), *text = call_text(call, 1), *end = text + strlen(text);
+    const char *last;
 
-    text += strspn(text, set);
-    size_t length = strlen(text);
-    while (length > 0 && strchr(set, text[length - 1]) != NULL)
-        length--;
-    return call_give(call, text, length);
+    /* A set may be long, and each character is looked for in it. */
+    if (!template_charge(call->evaluating, strlen(text) / 16 * (1 + strlen(set) / 16)))
+        return NULL;
+    while (text < end && is_in_set(text, character_size(text), set))
+        text += character_size(text);
+    while (end > text && (last = last_character(text, end)) != NULL &&
+           is_in_set(last, (size_t)(end - last), set))
+        end = last;
+    return call_give(call, text, (size_t)(end - text));
 }
 
 static json_t *run_trim_end(const struct call *call)
@@ -61,24 +78,32 @@ static json_t *run_trim_end(const struct call *call)
     return json_incref(call->arguments[1]);
 }
 
+/* A text as one more of LIST; false: an error is told. */
+static bool append(const struct call *call, json_t *list, const char *text, size_t length)
+{
+    json_t *part = call_give(call, text, length);
+
+    return part != NULL && json_array_append_new(list, part) == 0;
+}
+
+/* Without spaces around all; of nothing there is nothing, and by nothing each character is one. */
 static json_t *run_split(const struct call *call)
 {
-    const char *separator = call_text(call, 0), *text = call_text(call, 1);
+    const char *separator = call_text(call, 0), *text = call_text(call, 1), *end, *at;
     size_t length = strlen(separator);
     json_t *list = json_array();
+    bool good = true;
 
-    /* As consul-template: of nothing there is nothing. */
-    while (call->evaluating->code == 0 && *text != '\0') {
-        const char *end = length == 0 ? text + 1 : strstr(text, separator);
-        json_t *part = call_give(call, text, end == NULL ? strlen(text) : (size_t)(end - text));
-
-        if (part != NULL)
-            check(json_array_append_new(list, part) == 0);
-        if (end != NULL && length > 0 && end[length] == '\0') /* it ends with one */
-            check(json_array_append_new(list, json_string("")) == 0);
-        text = end == NULL ? "" : end + length;
+    text_trim_space(&text, &end);
+    if (length > 0 && text < end) {
+        for (; good && (at = memmem(text, (size_t)(end - text), separator, length)) != NULL;
+             text = at + length)
+            good = append(call, list, text, (size_t)(at - text));
+        good = good && append(call, list, text, (size_t)(end - text));
     }
-    if (call->evaluating->code == 0)
+    for (; length == 0 && good && text < end; text += character_size(text))
+        good = append(call, list, text, character_size(text));
+    if (good && call->evaluating->code == 0)
         return list;
     json_decref(list);
     return NULL;
@@ -111,9 +136,14 @@ static json_t *run_replace(const struct call *call)
     size_t length = strlen(from);
     struct growing made = {0};
 
+    for (; length == 0 && *text != '\0' && !made.full; text += character_size(text)) {
+        growing_add(&made, to, strlen(to));
+        growing_add(&made, text, character_size(text));
+    }
     if (length == 0)
-        return json_incref(call->arguments[2]);
-    for (const char *at; (at = strstr(text, from)) != NULL && !made.full; text = at + length) {
+        growing_add(&made, to, strlen(to));
+    for (const char *at; length > 0 && (at = strstr(text, from)) != NULL && !made.full;
+         text = at + length) {
         growing_add(&made, text, (size_t)(at - text));
         growing_add(&made, to, strlen(to));
     }
@@ -132,7 +162,7 @@ static json_t *run_indent(const struct call *call)
     for (;;) {
         size_t length = strcspn(text, "\n");
 
-        for (json_int_t i = 0; i < spaces; i++)
+        for (json_int_t i = 0; i < spaces && length > 0; i++) /* nothing stays nothing */
             growing_add(&made, " ", 1);
         growing_add(&made, text, length);
         if (text[length] == '\0')
@@ -143,61 +173,67 @@ static json_t *run_indent(const struct call *call)
     return call_give_grown(call, &made);
 }
 
-/* True if LIST has VALUE, or the text the part. */
-static json_t *run_in(const struct call *call)
+/* Whole numbers and others are not the same, and nothing but numbers and texts is. */
+static bool is_same(const json_t *a, const json_t *b)
 {
-    bool turned = text_equal(call->name, "contains");
-    const json_t *list = call->arguments[turned ? 1 : 0], *value = call->arguments[turned ? 0 : 1];
+    return (json_is_number(a) || json_is_string(a)) && json_equal(a, b);
+}
+
+/* True if LIST has VALUE, or the text the part. */
+static bool has(const struct call *call, const json_t *list, const json_t *value)
+{
     json_t *item;
     size_t i;
 
+    if (!template_charge(call->evaluating, 1 + json_array_size(list) / 16))
+        return false;
     if (json_is_string(list) && json_is_string(value))
-        return json_boolean(strstr(json_string_value(list), json_string_value(value)) != NULL);
+        return strstr(json_string_value(list), json_string_value(value)) != NULL;
     json_array_foreach(list, i, item)
     {
-        if (json_equal(item, value))
-            return json_true();
+        if (is_same(item, value))
+            return true;
     }
-    return json_false();
+    return false;
 }
 
-/* --- regular expressions --- */
-
-static struct regex *regex_of(const struct call *call, const char *pattern)
+static json_t *run_in(const struct call *call)
 {
-    struct err err = {0};
-    struct regex *regex = regex_new(pattern, strlen(pattern), &err);
+    bool turned = text_equal(call->name, "contains");
 
-    if (regex == NULL)
-        (void)call_refuse(call, err.text);
-    return regex;
+    return json_boolean(
+        has(call, call->arguments[turned ? 1 : 0], call->arguments[turned ? 0 : 1]));
 }
 
-static json_t *run_regex_match(const struct call *call)
+/* containsAll, containsAny, containsNone, containsNotAll: which of the first is in the second. */
+static json_t *run_contains(const struct call *call)
 {
-    const char *pattern = call_text(call, 0), *text = call_text(call, 1);
-    struct regex_span spans[REGEX_GROUPS_MAX + 1];
-    struct regex *regex = regex_of(call, pattern);
-    struct err err = {0};
+    const char *which = call->name + strlen("contains");
+    bool is_not = which[0] == 'N', all = text_ends_with(which, "All");
+    json_t *item;
+    size_t i;
 
-    if (regex == NULL)
-        return NULL;
-    int found = regex_find(regex, text, strlen(text), 0, spans, &err);
-    (void)template_charge(call->evaluating, (size_t)(regex_steps(regex) / 16)); /* it tells */
-    regex_free(regex);
-    return found < 0 ? call_refuse(call, err.text) : json_boolean(found == 1);
+    if (!json_is_array(call->arguments[0]))
+        return call_refuse(call, "wrong type of argument: a list is needed");
+    json_array_foreach(call->arguments[0], i, item)
+    {
+        if (has(call, call->arguments[1], item) != all)
+            return json_boolean(all == is_not);
+    }
+    return json_boolean(all != is_not);
 }
 
 const struct function template_texts_functions[] = {
     {"contains", 2, 2, run_in},
+    {"containsAll", 2, 2, run_contains},
+    {"containsAny", 2, 2, run_contains},
+    {"containsNone", 2, 2, run_contains},
+    {"containsNotAll", 2, 2, run_contains},
     {"in", 2, 2, run_in},
     {"indent", 2, 2, run_indent},
     {"join", 2, 2, run_join},
-    {"regexMatch", 2, 2, run_regex_match},
     {"replaceAll", 3, 3, run_replace},
     {"split", 2, 2, run_split},
-    {"toLower", 1, 1, run_case},
-    {"toUpper", 1, 1, run_case},
     {"trim", 2, 2, run_trim},
     {"trimPrefix", 2, 2, run_trim_end},
     {"trimSpace", 1, 1, run_trim_space},

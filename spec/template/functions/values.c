@@ -13,11 +13,11 @@ static json_t *run_parse_number(const struct call *call)
     int64_t whole;
 
     if (text_equal(call->name, "parseBool")) {
-        bool yes = text_equal(text, "true") || text_equal(text, "1");
+        static const char yes[] = "1,t,T,true,TRUE,True", no[] = "0,f,F,false,FALSE,False";
 
-        return yes || text_equal(text, "false") || text_equal(text, "0") || *text == '\0'
-                   ? json_boolean(yes)
-                   : call_refuse(call, "no bool");
+        if (*text == '\0' || text_lists(no, text))
+            return json_false();
+        return text_lists(yes, text) ? json_true() : call_refuse(call, "no bool");
     }
     if (text_equal(call->name, "parseFloat")) {
         double real = strtod(text, &end);
@@ -174,6 +174,34 @@ static json_t *run_index(const struct call *call)
     return value == NULL ? json_null() : json_incref(value);
 }
 
+/* From the second argument, if there is one, up to the third; texts count in bytes. */
+static json_t *run_slice(const struct call *call)
+{
+    const json_t *value = call->arguments[0];
+    bool is_text = json_is_string(value);
+    size_t ends[2] = {0, is_text ? json_string_length(value) : json_array_size(value)};
+    size_t length = ends[1];
+    json_t *list;
+
+    if (!is_text && !json_is_array(value))
+        return call_refuse(call, "can't slice this");
+    for (size_t i = 1; i < call->count; i++) {
+        json_int_t at = json_integer_value(call->arguments[i]);
+
+        if (!json_is_integer(call->arguments[i]) || at < 0 || (size_t)at > length)
+            return call_refuse(call, "index out of range");
+        ends[i - 1] = (size_t)at;
+    }
+    if (ends[0] > ends[1])
+        return call_refuse(call, "the end is before the begin");
+    if (is_text)
+        return call_give(call, json_string_value(value) + ends[0], ends[1] - ends[0]);
+    list = json_array();
+    for (size_t i = ends[0]; i < ends[1] && template_charge(call->evaluating, 1); i++)
+        check(json_array_append(list, json_array_get(value, i)) == 0);
+    return list;
+}
+
 const struct function template_values_functions[] = {
     {"add", 2, 2, run_calculate},
     {"and", 1, ANY, run_and_or},
@@ -197,6 +225,7 @@ const struct function template_values_functions[] = {
     {"parseFloat", 1, 1, run_parse_number},
     {"parseInt", 1, 1, run_parse_number},
     {"parseUint", 1, 1, run_parse_number},
+    {"slice", 1, 3, run_slice},
     {"subtract", 2, 2, run_calculate},
     {NULL, 0, 0, NULL},
 };

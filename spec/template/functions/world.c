@@ -1,11 +1,8 @@
-/* What the world of a template gives: its environment, files, the time. */
+/* What the world of a template gives: its environment, files, its other templates. */
 #include "spec/template/functions/part.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-enum { TIME_SIZE = 64 };
 
 static json_t *run_env(const struct call *call)
 {
@@ -38,25 +35,22 @@ static json_t *run_file(const struct call *call)
     return value;
 }
 
-/* Go's layouts are many; two are told apart. */
-static json_t *run_timestamp(const struct call *call)
+/* executeTemplate NAME, and what it is about. */
+static json_t *run_execute(const struct call *call)
 {
-    time_t now = (time_t)(call->evaluating->world->now_unix_ns / 1000000000);
-    char text[TIME_SIZE];
-    struct tm parts;
+    const char *name = call_text(call, 0);
 
-    if (call->evaluating->world->asks_time != NULL)
-        *call->evaluating->world->asks_time = true;
-    if (call->count == 1 && text_equal(call_text(call, 0), "unix"))
-        return json_integer((json_int_t)now);
-    if (call->count == 1)
-        return call_refuse(call, "only \"unix\" is known of its layouts");
-    check(gmtime_r(&now, &parts) != NULL);
-    check(strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts) > 0);
-    return call_give_text(call, text);
+    if (call->evaluating->code != 0)
+        return NULL;
+    return template_execute(call->evaluating, name,
+                            call->count == 2 ? call->arguments[1] : json_null());
 }
 
 const struct function template_world_functions[] = {
-    {"env", 1, 1, run_env},     {"envOrDefault", 2, 2, run_env},    {"file", 1, 1, run_file},
-    {"mustEnv", 1, 1, run_env}, {"timestamp", 0, 1, run_timestamp}, {NULL, 0, 0, NULL},
+    {"env", 1, 1, run_env},
+    {"envOrDefault", 2, 2, run_env},
+    {"executeTemplate", 1, 2, run_execute},
+    {"file", 1, 1, run_file},
+    {"mustEnv", 1, 1, run_env},
+    {NULL, 0, 0, NULL},
 };

@@ -122,7 +122,71 @@ static const struct {
     {"{{ parseInt \"12\" | add 1 }} {{ parseBool \"true\" }} {{ parseFloat \"1.5\" }}",
      "13 true 1.5"},
     {"{{ parseJSON `{\"b\": [1, \"x\"], \"a\": null}` | toJSON }}", "{\"a\":null,\"b\":[1,\"x\"]}"},
-    {"{{ parseJSON `{\"b\": [1, \"x\"]}` }}", "map[b:[1 x]]"},
+    {"{{ parseJSON `{\"b\": [1, \"x\"], \"n\": null}` }}", "map[b:[1 x] n:<nil>]"},
+    {"{{ parseJSON `{\"a\": \"<&\", \"b\": [], \"c\": [0.1, 1e21, -0]}` | toJSON }}",
+     "{\"a\":\"\\u003c\\u0026\",\"b\":[],\"c\":[0.1,1e+21,-0]}"},
+    {"{{ parseJSON `{\"a\": \"<\", \"b\": {\"c\": [1]}}` | toUnescapedJSONPretty }}",
+     "{\n  \"a\": \"<\",\n  \"b\": {\n    \"c\": [\n      1\n    ]\n  }\n}"},
+    {"{{ toUnescapedJSON \"<\\a\\n\" }}", "\"<\\u0007\\n\""},
+    /* As consul-template says it, by which these were compared. */
+    {"{{ toTitle \"don't 1x a.b a_b éa ß x-y\" }}", "Don't 1X A.b A_b Éa Ss X-Y"},
+    {"{{ toUpper \"é\" }}{{ toLower \"É\" }}{{ trim \"é\" \"éxé\" }}", "Ééx"},
+    {"{{ range split \"\" \" aé \" }}[{{ . }}]{{ end }}{{ range split \",\" \",a,\" }}[{{ . }}]{{ "
+     "end }}",
+     "[a][é][][a][]"},
+    {"{{ replaceAll \"\" \"-\" \"aé\" }}", "-a-é-"},
+    {"{{ \"a\\n\\nb\\n\" | indent 1 }}|{{ indent 2 \"\" }}", " a\n\n b\n|"},
+    {"{{ regexReplaceAll \"(a)(?P<n>b)?\" \"<$1${n}$$$3$0>\" \"abxa\" }}", "<ab$ab>x<a$a>"},
+    {"{{ regexReplaceAll \"x*\" \"-\" \"éxb\" }}{{ regexReplaceAll \"a\" \"$1x\" \"ba\" }}",
+     "-é-b-b"},
+    {"{{ $l := parseJSON `[\"a\", 1]` }}{{ $b := parseJSON `[\"a\", \"b\"]` }}"
+     "{{ containsAll $b $l }} {{ containsAny $b $l }} {{ containsNone $b $l }} "
+     "{{ containsNotAll $b $l }} {{ in $l 1 }} {{ in $l 1.0 }}",
+     "false true false true false true"},
+    {"{{ base64URLEncode \"~~~?\" }} {{ base64Encode \"~~~?\" }} {{ base64URLDecode \"fn5-Pw==\" "
+     "}}",
+     "fn5-Pw== fn5+Pw== ~~~?"},
+    {"{{ hmacSHA256Hex \"msg\" \"key\" }}",
+     "2d93cbc1be167bcb1637a4a23cbff01a7878f0c50ee833954ea5221bb1b8c628"},
+    {"{{ timestamp \"Monday, 02-Jan-06 15:04:05 MST\" }}", "Tuesday, 14-Nov-23 22:13:20 UTC"},
+    {"{{ timestamp \"_2 2 01 1 002 __2 2006_2006 3:4:5pm PM .000 ,999 Z07:00 -0700 Janet\" }}",
+     "14 14 11 11 318 318 2023_2023 10:13:20pm PM .000  Z +0000 Janet"},
+    {"{{ timestamp \"unix\" | parseInt | add 1 }}", "1700000001"},
+    {"{{ parseJSON `{\"a/b/c\": 1, \"a/d\": {\"x\": 2}, \"a/d/y\": 3, \"e/\": 4}` | explodeMap | "
+     "toJSON }}",
+     "{\"a\":{\"b\":{\"c\":1},\"d\":{\"x\":2,\"y\":3}},\"e\":{}}"},
+    {"{{ $m := parseJSON `{\"a\": {\"x\": 1}, \"a/y\": 2}` }}{{ explodeMap $m | toJSON }}{{ $m.a | "
+     "toJSON }}",
+     "{\"a\":{\"x\":1,\"y\":2}}{\"x\":1}"},
+    {"{{ $a := parseJSON `{\"m\": {\"x\": 1, \"e\": 0}, \"s\": \"\", \"t\": 1}` }}"
+     "{{ $b := parseJSON `{\"m\": {\"x\": 2, \"e\": 3}, \"s\": \"z\", \"t\": null, \"u\": []}` }}"
+     "{{ mergeMap $a $b | toJSON }}{{ mergeMapWithOverride $a $b | toJSON }}{{ $a.m.x }}",
+     "{\"m\":{\"e\":3,\"x\":1},\"s\":\"z\",\"t\":1,\"u\":[]}"
+     "{\"m\":{\"e\":3,\"x\":2},\"s\":\"z\",\"t\":null,\"u\":[]}1"},
+    {"{{ splitToMap \",\" \"=\" \" a=1,b,c=d=e, \" | toJSON }}", "{\"a\":\"1\",\"c\":\"d=e\"}"},
+    {"{{ parseBool \"T\" }}{{ parseBool \"False\" }}{{ parseBool \"\" }}", "truefalsefalse"},
+    {"{{ define \"t\" }}<{{ . }}>{{ end }}{{ executeTemplate \"t\" \"x\" | toUpper }}", "<X>"},
+    {"{{ html \"a<'b\" }} {{ urlquery \"a b/é\" }} {{ slice \"abcd\" 1 3 }}"
+     "{{ slice (split \",\" \"a,b\") 1 }}",
+     "a&lt;&#39;b a+b%2F%C3%A9 bc[b]"},
+    /* YAML, of version 1.1. */
+    {"{{ parseYAML \"a: &x {b: [1, 0x10, 1.5, yes, ~, '5', 2001-01-02]}\\nc: {<<: *x, d: e}\" | "
+     "toJSON }}",
+     "{\"a\":{\"b\":[1,16,1.5,true,null,\"5\",\"2001-01-02\"]},"
+     "\"c\":{\"b\":[1,16,1.5,true,null,\"5\",\"2001-01-02\"],\"d\":\"e\"}}"},
+    {"{{ parseYAML \"\" }}{{ parseYAML \"# x\" }}{{ parseYAML \"a\\n---\\nb: [\" }}{{ parseYAML "
+     "\"!!float 5\" }}",
+     "map[]<no value>a5"},
+    {"{{ parseYAML \"- !!binary aGk=\\n- !!str 5\\n- |\\n  x\\n- !foo y\" }}", "[hi 5 x\n y]"},
+    {"{{ parseJSON `{\"b10\": \"yes\", \"b9\": [1, [null], {}], \"m\": {\"k\": \"x\\ny\"}, \"t\": "
+     "\"1:30:59\", \"n\": 1e6, \"s\": \"a: b\", \"d\": \"2001-01-02\"}` | toYAML }}",
+     "b9:\n- 1\n- - null\n- {}\nb10: \"yes\"\nd: \"2001-01-02\"\nm:\n  k: |-\n    x\n    y\n"
+     "\"n\": 1e+06\ns: 'a: b'\nt: \"1:30:59\""},
+    /* What is declared, as Go sees it. */
+    {"{{ if false }}{{ $x = 1 }}{{ end }}{{ if false }}{{ $y := 1 }}{{ else }}a{{ end }}", "a"},
+    {"{{ with $x := 1 }}{{ $x }}{{ end }}{{ range loop 3 }}{{ if eq . 1 }}{{ break }}{{ end }}{{ . "
+     "}}{{ end }}",
+     "10"},
 };
 
 static void test_each_means_what_it_means(void **state)
@@ -170,9 +234,55 @@ static const struct {
     {"{{ printf \"%d\" \"a\" }}", "do not fit"},
     {"{{ parseJSON \"{\" }}", "invalid JSON"},
     {"{{ index (split \",\" \"a\") 3 }}", "index out of range"},
+    {"{{ regexReplaceAll \"(\" \"\" \"\" }}", "regexReplaceAll: "},
+    {"{{ containsAll \"a\" \"ab\" }}", "a list is needed"},
+    {"{{ base64URLDecode \"a+==\" }}", "no base64"},
+    {"{{ base64Decode \"aG k=\" }}", "no base64"},
+    {"{{ parseJSON `{\"a\": 1, \"a/b\": 2}` | explodeMap }}", "not a map: \"a/b\" already has"},
+    {"{{ mergeMap (parseJSON `{}`) 1 }}", "maps are needed"},
+    {"{{ slice \"abc\" 2 1 }}", "the end is before the begin"},
+    {"{{ slice \"abc\" 4 }}", "index out of range"},
+    {"{{ executeTemplate \"t\" }}", "template \"t\" not defined"},
+    {"{{ parseYAML \"a: [\" }}", "parseYAML: did not find"},
+    {"{{ parseYAML \"a: b: c\" }}", "mapping values are not allowed in this context"},
+    {"{{ parseYAML \"x: 1\\n80: y\" }}", "a key that is no text (put it in quotes) at line 2"},
+    {"{{ parseYAML \"*x\" }}", "an unknown anchor"},
+    {"{{ parseYAML \"&x [*x]\" }}", "contains itself"},
+    {"{{ parseYAML \"<<: 5\" }}", "something is merged that is no map"},
+    {"{{ parseYAML \"!!int x\" }}", "not what its tag says"},
+    {"{{ parseYAML \".inf\" }}", "not finite"},
+    {"{{ parseYAML \"18446744073709551615\" }}", "too large"},
+    {"{{ parseYAML \"!!binary x\" }}", "no base64"},
+    /* What is not here says so by name. */
+    {"{{ toTOML 1 }}", "function \"toTOML\" is not supported: use toJSON or toYAML"},
+    {"{{ scratch }}", "function \"scratch\" is not supported"},
+    {"{{ sprig_upper \"a\" }}", "function \"sprig_upper\" is not supported: those of sprig"},
+    {"{{ byTag 1 }}", "function \"byTag\" needs Consul, which this node has not"},
+    {"{{ plugin \"x\" }}", "it runs programs on the host"},
     /* Bounds. */
+    {"{{ parseYAML \"a: &a [x,x,x,x,x,x,x,x,x,x]\\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\\nc: &c "
+     "[*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\\ne: &e "
+     "[*d,*d,*d,*d,*d,*d,"
+     "*d,*d,*d,*d]\\nf: [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\" }}",
+     "more than 1000000 steps"},
+    {"{{ $x := \"[\" }}{{ range loop 7 }}{{ $x = print $x $x }}{{ end }}{{ parseYAML $x }}",
+     "nested too deep"},
+    {"{{ $x := \"a/\" }}{{ range loop 7 }}{{ $x = print $x $x }}{{ end }}"
+     "{{ parseJSON (printf `{%q: 1}` (print $x \"b\")) | explodeMap }}",
+     "explodeMap: nested more than 63 deep"},
+    {"{{ $x := \"aaaaaaaaaaaaaaaa\" }}{{ range loop 10 }}{{ $x = print $x $x }}{{ end }}"
+     "{{ regexReplaceAll \"a\" $x $x }}",
+     "longer than 1048576 bytes"},
+    {"{{ $x := \"11111111111\" }}{{ range loop 16 }}{{ $x = print $x $x }}{{ end }}"
+     "{{ timestamp $x }}",
+     "longer than 1048576 bytes"},
+    {"{{ $x := \"<<<<<<<<<<<<<<<<\" }}{{ range loop 15 }}{{ $x = print $x $x }}{{ end }}{{ toJSON "
+     "$x }}",
+     "longer than 1048576 bytes"},
+    {"{{ $x := \"\\a\\a\\a\\a\\a\\a\\a\\a\" }}{{ range loop 16 }}{{ $x = print $x $x }}{{ end }}{{ "
+     "toYAML $x }}",
+     "longer than 1048576 bytes"},
     {"{{ define \"t\" }}{{ template \"t\" }}{{ end }}{{ template \"t\" }}", "deep"},
-    {"{{ $a := 1 }}{{ define \"t\" }}{{ $a }}{{ end }}{{ template \"t\" }}", "undefined variable"},
     {"{{ range loop 100000000 }}{{ end }}", "more than 1000000 steps"},
     {"{{ $x := \"0123456789abcdef\" }}{{ range loop 40 }}{{ $x = print $x $x }}{{ end }}",
      "longer than 1048576 bytes"},
@@ -190,6 +300,53 @@ static void test_what_makes_no_sense_is_told_with_its_line(void **state)
             fail_msg("%s says \"%s\", not \"%s\"", refused[i].text, made, refused[i].error);
         free(made);
     }
+}
+
+/* What can never work is refused before anything runs: in Go's words. */
+static const struct {
+    const char *text, *error;
+} unread[] = {
+    {"\n\n{{ $x }}", "template: line 3: undefined variable \"$x\""},
+    {"{{ if false }}{{ $x }}{{ end }}", "template: line 1: undefined variable \"$x\""},
+    {"{{ if true }}{{ $x := 1 }}{{ end }}{{ $x }}", "undefined variable \"$x\""},
+    {"{{ range $i, $v := loop 2 }}{{ end }}{{ $i }}", "undefined variable \"$i\""},
+    {"{{ $x := 1 }}{{ define \"t\" }}{{ $x }}{{ end }}", "undefined variable \"$x\""},
+    {"{{ $x := 1 }}{{ block \"t\" $x }}{{ $x }}{{ end }}", "undefined variable \"$x\""},
+    {"{{ print ($x) }}", "undefined variable \"$x\""},
+    {"a\n{{ break }}", "template: line 2: {{break}} outside {{range}}"},
+    {"{{ if false }}{{ continue }}{{ end }}", "template: line 1: {{continue}} outside {{range}}"},
+    {"{{ range loop 2 }}{{ end }}{{ break }}", "{{break}} outside {{range}}"},
+    {"{{ range loop 2 }}{{ else }}{{ break }}{{ end }}", "{{break}} outside {{range}}"},
+    {"{{ range loop 2 }}{{ block \"t\" . }}{{ break }}{{ end }}{{ end }}",
+     "{{break}} outside {{range}}"},
+    {"{{ define \"t\" }}{{ continue }}{{ end }}", "{{continue}} outside {{range}}"},
+};
+
+static void test_what_can_never_work_is_not_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(unread); i++) {
+        struct template *template = NULL;
+        struct err err = {0};
+        int code = template_parse(unread[i].text, strlen(unread[i].text), "", "", &template, &err);
+
+        if (code != ERR_INVALID || strstr(err.text, unread[i].error) == NULL)
+            fail_msg("%s is read, or says \"%s\", not \"%s\"", unread[i].text, err.text,
+                     unread[i].error);
+    }
+}
+
+static void test_variables_have_a_bound(void **state)
+{
+    char *many = calloc(1, 600 * 13 + 1);
+
+    (void)state;
+    for (int i = 0; i < 600; i++)
+        memcpy(many + 13 * i, "{{ $a := 1 }}", 13);
+    char *made = render(many, false);
+    assert_non_null(strstr(made, "more than 512 variables"));
+    free(made);
+    free(many);
 }
 
 static void test_missing_keys_are_errors_where_they_shall_be(void **state)
@@ -244,6 +401,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_means_what_it_means),
         cmocka_unit_test(test_what_makes_no_sense_is_told_with_its_line),
+        cmocka_unit_test(test_what_can_never_work_is_not_read),
+        cmocka_unit_test(test_variables_have_a_bound),
         cmocka_unit_test(test_missing_keys_are_errors_where_they_shall_be),
         cmocka_unit_test(test_nesting_has_a_bound),
         cmocka_unit_test(test_delimiters_are_those_that_were_asked_for),
