@@ -27,6 +27,14 @@ EOF
           run_on_first_render = true
         }
       }
+      template {
+        data        = "{{ if false }}{{ $x }}{{ end }}"
+        destination = "local/b"
+      }
+      template {
+        data        = "\n{{ break }}"
+        destination = "local/c"
+      }
     }
   }
 }
