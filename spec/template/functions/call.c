@@ -18,6 +18,11 @@ const char *call_text(const struct call *call, size_t at)
     return text == NULL ? "" : text;
 }
 
+bool call_charge(const struct call *call, size_t bytes)
+{
+    return template_charge(call->evaluating, bytes / 16);
+}
+
 json_t *call_give(const struct call *call, const char *text, size_t length)
 {
     return call->evaluating->code == 0 ? template_text(call->evaluating, text, length) : NULL;

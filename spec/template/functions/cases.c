@@ -55,6 +55,8 @@ static json_t *run_to_title(const struct call *call)
     bool in_word = false, was_once = false;
     struct growing made = {0};
 
+    if (!call_charge(call, strlen(text)))
+        return NULL;
     for (size_t size; *text != '\0'; text += size) {
         ucs4_t character;
         uint8_t titled[64];

@@ -67,6 +67,8 @@ static json_t *run_digest(const struct call *call)
     uint8_t digest[SHA512_DIGEST_SIZE];
     size_t size = SHA256_DIGEST_SIZE, length = strlen(text);
 
+    if (!call_charge(call, length))
+        return NULL;
     if (text_equal(call->name, "md5sum")) {
         struct md5_ctx context;
 
@@ -98,6 +100,8 @@ static json_t *run_hmac(const struct call *call)
     uint8_t digest[SHA256_DIGEST_SIZE];
     struct hmac_sha256_ctx context;
 
+    if (!call_charge(call, strlen(text) + strlen(key)))
+        return NULL;
     hmac_sha256_set_key(&context, strlen(key), (const uint8_t *)key);
     hmac_sha256_update(&context, strlen(text), (const uint8_t *)text);
     hmac_sha256_digest(&context, sizeof(digest), digest);

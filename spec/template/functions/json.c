@@ -168,14 +168,12 @@ static json_t *run_to_json(const struct call *call)
                          .for_html = text_starts_with(call->name, "toJSON")};
 
     put_value(&to, call->arguments[0], 0);
+    (void)call_charge(call, 4 * to.made.length); /* it tells */
     return call_give_grown(call, &to.made);
 }
 
 const struct function template_json_functions[] = {
-    {"parseJSON", 1, 1, run_parse_json},
-    {"toJSON", 1, 1, run_to_json},
-    {"toJSONPretty", 1, 1, run_to_json},
-    {"toUnescapedJSON", 1, 1, run_to_json},
-    {"toUnescapedJSONPretty", 1, 1, run_to_json},
-    {NULL, 0, 0, NULL},
+    {"parseJSON", 1, 1, run_parse_json},          {"toJSON", 1, 1, run_to_json},
+    {"toJSONPretty", 1, 1, run_to_json},          {"toUnescapedJSON", 1, 1, run_to_json},
+    {"toUnescapedJSONPretty", 1, 1, run_to_json}, {NULL, 0, 0, NULL},
 };

@@ -15,6 +15,9 @@ json_t *call_refuse(const struct call *call, const char *why);
 /* The argument AT as a text, "" and an error if it is none. */
 const char *call_text(const struct call *call, size_t at);
 
+/* What looking at BYTES one by one costs; false where that is too much, which is told. */
+bool call_charge(const struct call *call, size_t bytes);
+
 /* A text as what the function gives, NULL where an error is told. */
 json_t *call_give(const struct call *call, const char *text, size_t length);
 json_t *call_give_text(const struct call *call, const char *text);

@@ -198,6 +198,8 @@ static json_t *run_timestamp(const struct call *call)
     char seconds[24];
     struct growing made = {0};
 
+    if (!call_charge(call, 4 * strlen(layout)))
+        return NULL;
     if (world->asks_time != NULL)
         *world->asks_time = true;
     if (text_equal(layout, "unix")) {

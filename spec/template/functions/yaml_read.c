@@ -89,8 +89,7 @@ static void charge_again(const struct decoding *decoding, const json_t *value)
     json_t *item;
     size_t i;
 
-    if (!template_charge(decoding->call->evaluating,
-                         1 + json_string_length(value) / BYTES_A_STEP))
+    if (!template_charge(decoding->call->evaluating, 1 + json_string_length(value) / BYTES_A_STEP))
         return;
     json_object_foreach((json_t *)value, key, item)
     {

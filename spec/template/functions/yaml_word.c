@@ -95,8 +95,8 @@ static bool is_time(const char *text)
         return false;
     while (!has_zone && take(&at, ' ')) /* a space of a layout is as many as there are */
         ;
-    if (!take_number(&at, 0, 23, &number) || !take(&at, ':') ||
-        !take_number(&at, 0, 59, &number) || !take(&at, ':') || !take_number(&at, 0, 59, &number))
+    if (!take_number(&at, 0, 23, &number) || !take(&at, ':') || !take_number(&at, 0, 59, &number) ||
+        !take(&at, ':') || !take_number(&at, 0, 59, &number))
         return false;
     if ((*at == '.' || *at == ',') && strspn(at + 1, digits) > 0)
         at += 1 + strspn(at + 1, digits);

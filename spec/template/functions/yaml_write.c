@@ -220,6 +220,7 @@ json_t *yaml_write(const struct call *call)
         free(made.text);
         return call_refuse(call, "this cannot be written");
     }
+    (void)call_charge(call, 8 * made.length); /* it tells */
     if (made.full)
         return call_give_grown(call, &made);
     growing_add(&made, "\n", 2); /* and what ends it */

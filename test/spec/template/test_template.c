@@ -265,6 +265,9 @@ static const struct {
      "[*d,*d,*d,*d,*d,*d,"
      "*d,*d,*d,*d]\\nf: [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\" }}",
      "more than 1000000 steps"},
+    {"{{ $x := \"aaaa\" }}{{ range loop 18 }}{{ $x = print $x $x }}{{ end }}"
+     "{{ range loop 9999 }}{{ $y := sha256Hex $x }}{{ end }}",
+     "more than 1000000 steps"},
     {"{{ $x := \"[\" }}{{ range loop 7 }}{{ $x = print $x $x }}{{ end }}{{ parseYAML $x }}",
      "nested too deep"},
     {"{{ $x := \"a/\" }}{{ range loop 7 }}{{ $x = print $x $x }}{{ end }}"
