@@ -319,7 +319,10 @@ static void restart(struct api_request *request, const struct machine_id *id, co
     struct request why = {0};
     struct machine_id task;
 
-    if (one && all) {
+    if (!api_field_is(body, "TaskName", JSON_STRING) ||
+        !api_field_is(body, "AllTasks", JSON_TRUE)) {
+        api_refuse(request, 400, "TaskName must be a text, and AllTasks true or false");
+    } else if (one && all) {
         api_refuse(request, 400, "task name cannot be set when restarting all tasks");
     } else if (all) {
         life_ask(life, id, AE_REPLAY, NULL, api_deferred_answer,
@@ -384,8 +387,10 @@ void api_alloc_signal(struct api_request *request)
         return;
     const char *name = json_string_value(json_object_get(body, "Task"));
     const char *signal = json_string_value(json_object_get(body, "Signal"));
-    if (signal == NULL || proc_signal_number(signal) == 0 ||
-        !text_copy(why.signal, sizeof(why.signal), signal))
+    if (!api_field_is(body, "Task", JSON_STRING))
+        api_refuse(request, 400, "Task must be a text");
+    else if (signal == NULL || proc_signal_number(signal) == 0 ||
+             !text_copy(why.signal, sizeof(why.signal), signal))
         api_refuse(request, 400, "invalid signal \"%.40s\"", signal == NULL ? "" : signal);
     else if (name == NULL || name[0] == '\0')
         signal_all(request, &id, alloc, &why);

@@ -81,6 +81,14 @@ json_t *api_long_body(struct api_request *request, bool may_be_empty, size_t byt
     return body;
 }
 
+bool api_field_is(const json_t *body, const char *name, json_type type)
+{
+    const json_t *field = json_object_get(body, name);
+
+    return field == NULL || json_is_null(field) || json_typeof(field) == type ||
+           (type == JSON_TRUE && json_is_false(field));
+}
+
 void api_act(struct api_request *request, json_t *body,
              const char *(*fault_of)(const struct api_request *request, const json_t *body),
              void (*act)(struct api_request *request, const json_t *body))

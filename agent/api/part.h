@@ -223,6 +223,9 @@ json_t *api_body(struct api_request *request, bool may_be_empty);
 /* The same of a body that may have up to BYTES_MAX. */
 json_t *api_long_body(struct api_request *request, bool may_be_empty, size_t bytes_max);
 
+/* True unless BODY has a field NAME that is neither null nor of TYPE; JSON_TRUE: true or false. */
+bool api_field_is(const json_t *body, const char *name, json_type type);
+
 /* Lets ACT answer what BODY, owned, asks for, or refuses with what FAULT_OF finds wrong with it;
  * what has no body was refused already. */
 void api_act(struct api_request *request, json_t *body,

@@ -147,6 +147,29 @@ def a_job_too_large_to_be_stored_is_refused_and_disturbs_nobody():
     end(node)
 
 
+def a_field_of_another_type_is_not_passed_over():
+    """A task that is no text is not all tasks, and an index that is not to be enforced says so itself."""
+    node = Node()
+    node.start()
+    job = service(sleeper())
+    node.run_job(job)
+    pid = wait_for('the task', node.running) and node.await_pid('sleep 1000')
+    alloc = '/v1/client/allocation/' + node.alloc('job', 'g')['ID']
+    for path, body in (alloc + '/restart', {'TaskName': 5}), (alloc + '/restart', {'AllTasks': 'yes'}), \
+                      (alloc + '/signal', {'Signal': 'SIGKILL', 'Task': 5}), \
+                      ('/v1/jobs', {'Job': dict(job, Priority=60), 'EnforceIndex': 'true', 'JobModifyIndex': 1}), \
+                      ('/v1/jobs', {'Job': dict(job, Priority=60), 'EnforceIndex': True, 'JobModifyIndex': '1'}), \
+                      ('/v1/jobs', {'Job': dict(job, Priority=60), 'PreserveCounts': 1}):
+        try:
+            node.put(path, body)
+            raise AssertionError((path, body))
+        except Refused as refused:
+            assert refused.status == 400 and 'must be' in refused.text, (path, body, refused)
+    node.put(alloc + '/signal', {'Signal': 'SIGCONT', 'Task': None})
+    assert node.get('/v1/job/job')['Priority'] == 50 and node.pid_of('sleep 1000') == pid
+    node.finish()
+
+
 def a_bad_configuration_names_its_place():
     node = Node(config='client {\n  enabeld = true\n}\n')
     done = subprocess.run(node.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -204,6 +227,7 @@ if __name__ == '__main__':
         a_client_without_a_daemon_says_what_to_do,
         a_journal_that_is_none_is_refused_and_untouched,
         a_job_too_large_to_be_stored_is_refused_and_disturbs_nobody,
+        a_field_of_another_type_is_not_passed_over,
         a_bad_configuration_names_its_place,
         a_task_that_no_driver_would_start_is_refused_with_its_job,
         the_longest_name_with_slashes_runs_and_is_found_after_a_restart,

@@ -224,6 +224,12 @@ static void run_registration(struct api_aside *aside)
     if (unserved != NULL)
         (void)err_set(&to->err, ERR_INVALID, "%s is not available here in this release",
                       unserved); /* kept there, as what follows */
+    else if (!api_field_is(body, "EnforceIndex", JSON_TRUE) ||
+             !api_field_is(body, "PreserveCounts", JSON_TRUE) ||
+             !api_field_is(body, "JobModifyIndex", JSON_INTEGER))
+        (void)err_set(&to->err, ERR_INVALID,
+                      "EnforceIndex and PreserveCounts must be true or false, and JobModifyIndex a "
+                      "whole number");
     else if (json_is_object(job))
         (void)alone_read_job(to->plans, job, &to->wanted, to->problems, &to->err);
     else
