@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """The Kubernetes hostpath driver, unmodified, as a task: volumes are created, shared, copied, grown, used
-as devices and deleted, and outlive daemon and driver.  CAIRN_HOSTPATH names its program."""
+as devices and deleted, and outlive daemon, driver and machine.  CAIRN_HOSTPATH names its program."""
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -160,6 +161,34 @@ def two_share_a_volume_that_was_created():
     stop(node, 'one')
     assert is_running(node, 'two')
     assert [pid for pid, line in node.payloads().items() if line == 'sleep 1000'][0] in before
+    stop(node, 'two')
+    hostpath.delete('data')
+    hostpath.finish()
+    return None
+
+
+def two_share_a_volume_over_a_reboot_and_one_of_them_loses_it():
+    """The driver counts on its disk what it has published."""
+    if not os.access(DRIVER, os.X_OK):
+        return NO_DRIVER
+    hostpath = Hostpath()
+    node = hostpath.node
+    hostpath.create('data', SHARED)
+    for name in ('one', 'two'):
+        node.run_job(job(name, 'exec sleep 1000', SHARED, 'data'))
+    await_both(node)
+    node.reboot('11111111-2222-4333-8444-555555555555')
+    node.start()
+    before = await_both(node)
+    for name in ('one', 'two'):
+        wait_for(name, lambda name=name: is_running(node, name))
+    alloc = node.alloc('one', 'g')['ID']
+    target = next(mount for mount in node.mounts() if '/per-alloc/%s/' % alloc in mount)
+    subprocess.run(['nsenter', '-m', '-t', str(node.process.pid), 'umount', '-l', target], check=True)
+    node.cli('alloc', 'restart', alloc)
+    wait_for('the first once more', lambda: len(set(await_both(node)) - set(before)) == 1)
+    wait_for('one', lambda: is_running(node, 'one'))
+    stop(node, 'one')
     stop(node, 'two')
     hostpath.delete('data')
     hostpath.finish()
@@ -360,6 +389,7 @@ def volume_grows_while_it_is_used_and_no_further_than_there_is_room():
 
 sys.exit(tap([
     two_share_a_volume_that_was_created,
+    two_share_a_volume_over_a_reboot_and_one_of_them_loses_it,
     device_is_written_and_let_go,
     device_is_shared_over_deaths_of_daemon_and_driver,
     snapshot_of_a_volume_in_use_becomes_another,
