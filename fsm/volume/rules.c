@@ -27,7 +27,8 @@ enum {
     PLUGIN_WAIT_MS = 60000,     /* for the first placement */
     RESTORED_WAIT_MS = 1800000, /* plugins come back, too, and what runs is left alone; one whose
                                  * job is gone does not, and what it has mounted is let go */
-    STRAY_MS = 45000,           /* a call that was given up is over in the plugin after this long */
+    STRAY_MS = 45000, /* a call that was given up is called off: what its plugin still does is over
+                       * by then */
 };
 
 static struct volume *mutable_volume(struct machine *record)
@@ -123,8 +124,8 @@ static void absorb_restore(struct volume *volume, const struct restore *restore,
         volume->makes_until_ms = volume->undoes_until_ms = 0; /* no plugin has lived on */
     else if (volume->calls)
         note_stray(volume, now); /* however long ago it was made: the host may have slept since */
-    if (restore->rebooted && volume->published && volume->machine.state < V_READY)
-        note_missed(volume); /* nobody is going to look for it */
+    if (volume->published && volume->machine.state < V_READY)
+        note_missed(volume); /* it may have been, and nobody is going to look whether it still is */
     volume->calls = 0;
     volume->undo = UNDO_NOT;
     /* It waits for longer, once, and anew if its time has come while nobody would have seen one. */
