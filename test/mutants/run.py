@@ -57,7 +57,7 @@ FINDERS = [
                [OUT + '/test/server/test_stop'], [OUT + '/test/server/test_drain'],
                [OUT + '/test/spec/test_fate'], [OUT + '/test/hooks/test_run'],
                [OUT + '/test/hooks/test_network'], [OUT + '/test/hooks/test_artifacts'],
-               [OUT + '/test/hooks/test_render']], 10),
+               [OUT + '/test/hooks/test_render']], 30),
     ('mounts', [[OUT + '/test/csi/test_volume_steps']], 90),
     ('stories', [[CAIRN, 'sim', '-story', os.path.basename(path)[:-len('.story')]]
                  for path in sorted(glob.glob(os.path.join(ROOT, 'sim/stories/*.story')))], 20),
