@@ -156,6 +156,9 @@ static void drain(struct api_request *request, const json_t *body, const json_t 
         api_refuse(request, 400, "Meta must be an object of texts");
     else if (deadline != NULL && !json_is_integer(deadline))
         api_refuse(request, 400, "the Deadline must be a number of nanoseconds");
+    else if (!api_field_is(body, "MarkEligible", JSON_TRUE) ||
+             !api_field_is(spec, "IgnoreSystemJobs", JSON_TRUE))
+        api_refuse(request, 400, "MarkEligible and IgnoreSystemJobs must be true or false");
     else if (spec != NULL)
         answer_said(request, alone_drain(alone, &asked, &err), &err);
     else

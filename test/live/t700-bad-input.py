@@ -155,11 +155,20 @@ def a_field_of_another_type_is_not_passed_over():
     node.run_job(job)
     pid = wait_for('the task', node.running) and node.await_pid('sleep 1000')
     alloc = '/v1/client/allocation/' + node.alloc('job', 'g')['ID']
+    deployed = node.get('/v1/deployments')[0]['ID']
+    deployment, drain = '/v1/deployment/%s/' + deployed, '/v1/node/%s/drain' % node.get('/v1/nodes')[0]['ID']
     for path, body in (alloc + '/restart', {'TaskName': 5}), (alloc + '/restart', {'AllTasks': 'yes'}), \
                       (alloc + '/signal', {'Signal': 'SIGKILL', 'Task': 5}), \
                       ('/v1/jobs', {'Job': dict(job, Priority=60), 'EnforceIndex': 'true', 'JobModifyIndex': 1}), \
                       ('/v1/jobs', {'Job': dict(job, Priority=60), 'EnforceIndex': True, 'JobModifyIndex': '1'}), \
-                      ('/v1/jobs', {'Job': dict(job, Priority=60), 'PreserveCounts': 1}):
+                      ('/v1/jobs', {'Job': dict(job, Priority=60), 'PreserveCounts': 1}), \
+                      ('/v1/job/job/plan', {'Job': job, 'Diff': 1}), \
+                      ('/v1/job/job/evaluate', {'JobID': 'job', 'EvalOptions': {'ForceReschedule': 'yes'}}), \
+                      ('/v1/job/job/scale', {'Target': {'Group': 'g'}, 'Count': 2, 'Message': 5}), \
+                      ('/v1/job/job/revert', {'JobID': 'job', 'JobVersion': 0, 'EnforcePriorVersion': '7'}), \
+                      (drain, {'DrainSpec': {'IgnoreSystemJobs': 'no'}}), (drain, {'MarkEligible': 'yes'}), \
+                      (deployment % 'pause', {'DeploymentID': deployed, 'Pause': 'true'}), \
+                      (deployment % 'promote', {'DeploymentID': deployed, 'All': 1}):
         try:
             node.put(path, body)
             raise AssertionError((path, body))

@@ -224,10 +224,14 @@ void api_deployed_pause(struct api_request *request)
 
     if (body == NULL)
         return;
-    int code = alone_pause(request->api->parts->alone, request->argument,
-                           json_is_true(json_object_get(body, "Pause")), &evaluation, &err);
+    if (!api_field_is(body, "Pause", JSON_TRUE)) {
+        api_refuse(request, 400, "Pause must be true or false");
+    } else {
+        int code = alone_pause(request->api->parts->alone, request->argument,
+                               json_is_true(json_object_get(body, "Pause")), &evaluation, &err);
+        reply_steered(request, code, &err, &evaluation, -1);
+    }
     json_decref(body);
-    reply_steered(request, code, &err, &evaluation, -1);
 }
 
 void api_deployed_promote(struct api_request *request)
@@ -240,7 +244,9 @@ void api_deployed_promote(struct api_request *request)
         return;
     const json_t *only = json_object_get(body, "Groups");
     bool all = json_is_true(json_object_get(body, "All"));
-    if (!all && json_array_size(only) == 0) {
+    if (!api_field_is(body, "All", JSON_TRUE) || !api_field_is(body, "Groups", JSON_ARRAY)) {
+        api_refuse(request, 400, "All must be true or false, and Groups a list");
+    } else if (!all && json_array_size(only) == 0) {
         api_refuse(request, 400, "no canaries to promote: say All, or the Groups");
     } else {
         int code = alone_promote(request->api->parts->alone, request->argument, all ? NULL : only,

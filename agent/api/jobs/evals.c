@@ -141,7 +141,12 @@ static const char *fault_of(const struct api_request *request, const json_t *bod
         return NULL; /* older clients send none */
     if (id == NULL || id[0] == '\0')
         return "Job ID must be specified";
-    return text_equal(id, request->argument) ? NULL : "JobID not same as job name";
+    if (!text_equal(id, request->argument))
+        return "JobID not same as job name";
+    if (!api_field_is(body, "EvalOptions", JSON_OBJECT) ||
+        !api_field_is(json_object_get(body, "EvalOptions"), "ForceReschedule", JSON_TRUE))
+        return "EvalOptions must be an object, and its ForceReschedule true or false";
+    return NULL;
 }
 
 void api_job_evaluate(struct api_request *request)

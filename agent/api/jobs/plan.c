@@ -31,7 +31,9 @@ static void run_planning(struct api_aside *aside)
     if (body == NULL)
         return; /* err says why */
     to->diff = json_is_true(json_object_get(body, "Diff"));
-    if (json_is_object(job))
+    if (!api_field_is(body, "Diff", JSON_TRUE))
+        (void)err_set(&to->err, ERR_INVALID, "Diff must be true or false"); /* kept there */
+    else if (json_is_object(job))
         (void)alone_read_job(to->plans, job, &to->wanted, to->problems, &to->err); /* kept there */
     else
         (void)err_set(&to->err, ERR_INVALID, "Job required for plan"); /* kept likewise */

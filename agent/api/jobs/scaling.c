@@ -129,6 +129,8 @@ static const char *fault_of(const struct api_request *request, const json_t *bod
         (index != NULL && !json_is_null(index) &&
          (!json_is_integer(index) || json_integer_value(index) < 0)))
         return "Count and JobModifyIndex must be whole numbers";
+    if (!api_field_is(body, "Message", JSON_STRING) || !api_field_is(body, "Error", JSON_TRUE))
+        return "Message must be a text, and Error true or false";
     if (counts && json_integer_value(count) < 0)
         return "scaling action count can't be negative";
     if (counts && json_is_true(json_object_get(body, "Error")))

@@ -139,6 +139,8 @@ void api_job_revert(struct api_request *request)
         api_refuse(request, 400, "JobID must be specified");
     else if (!text_equal(id, request->argument))
         api_refuse(request, 400, "Job ID does not match");
+    else if (!api_field_is(body, "EnforcePriorVersion", JSON_INTEGER))
+        api_refuse(request, 400, "EnforcePriorVersion must be a whole number");
     else if (json_is_integer(prior) && (uint64_t)json_integer_value(prior) != job->version)
         api_refuse(request, 400, "Current job has version %" PRIu64 "; enforcing version %lld",
                    job->version, (long long)json_integer_value(prior));
