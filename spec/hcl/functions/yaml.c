@@ -8,6 +8,7 @@
 #include "spec/hcl/number.h"
 
 #include "base/list.h"
+#include "spec/decimal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,28 +65,6 @@ static char meaning_of(const char *text)
     return '\0';
 }
 
-/* A sign, digits, a point among or before them, an exponent. */
-static bool is_decimal(const char *text)
-{
-    static const char digits[] = "0123456789";
-
-    text += *text == '+' || *text == '-';
-    size_t before = strspn(text, digits);
-    text += before;
-    size_t behind = *text == '.' ? strspn(text + 1, digits) : 0;
-    if (before == 0 && behind == 0)
-        return false;
-    text += *text == '.' ? behind + 1 : 0;
-    if (*text == 'e' || *text == 'E') {
-        text += 1 + (text[1] == '+' || text[1] == '-');
-        size_t exponent = strspn(text, digits);
-        if (exponent == 0)
-            return false;
-        text += exponent;
-    }
-    return *text == '\0';
-}
-
 /* NULL: it is no number, or too large a one. */
 static json_t *number_of(const char *text)
 {
@@ -95,7 +74,7 @@ static json_t *number_of(const char *text)
         return hcl_number_from_base(text + 2, 8);
     if (text_starts_with(text, "0x") && text[2] != '\0')
         return hcl_number_from_base(text + 2, 16);
-    if (!is_decimal(text) || !text_copy(plain, sizeof(plain), text + (*text == '+')))
+    if (!decimal_is(text) || !text_copy(plain, sizeof(plain), text + (*text == '+')))
         return NULL;
     char *point = strchr(plain, '.');
     if (point != NULL && (point[1] < '0' || point[1] > '9'))

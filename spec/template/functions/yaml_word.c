@@ -1,6 +1,8 @@
 /* What words mean in YAML, as gopkg.in/yaml.v2 has it (v2.4.0 resolve.go). */
 #include "spec/template/functions/yaml.h"
 
+#include "spec/decimal.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -105,28 +107,6 @@ static bool is_time(const char *text)
 
 /* --- numbers --- */
 
-/* A sign, digits, a point among or before them, an exponent. */
-static bool is_real(const char *text)
-{
-    text += *text == '+' || *text == '-';
-    size_t before = strspn(text, digits), behind = 0;
-    text += before;
-    if (*text == '.') {
-        behind = strspn(text + 1, digits);
-        text += 1 + behind;
-    }
-    if (before == 0 && behind == 0)
-        return false;
-    if (*text == 'e' || *text == 'E') {
-        text += 1 + (text[1] == '+' || text[1] == '-');
-        size_t exponent = strspn(text, digits);
-        if (exponent == 0)
-            return false;
-        text += exponent;
-    }
-    return *text == '\0';
-}
-
 /* As Go's ParseInt and ParseUint with the base that TEXT says. */
 static enum yaml_meaning whole_of(const char *text, json_t **ret_value)
 {
@@ -158,7 +138,7 @@ static enum yaml_meaning whole_of(const char *text, json_t **ret_value)
 
 static enum yaml_meaning real_of(const char *text, json_t **ret_value)
 {
-    double number = is_real(text) ? strtod(text, NULL) : INFINITY;
+    double number = decimal_is(text) ? strtod(text, NULL) : INFINITY;
 
     if (!isfinite(number))
         return YAML_IS_TEXT;
