@@ -175,7 +175,7 @@ void api_node_drain(struct api_request *request)
 
     if (body == NULL)
         return;
-    if (spec != NULL && !json_is_null(spec) && !json_is_object(spec))
+    if (!api_field_is(body, "DrainSpec", JSON_OBJECT))
         api_refuse(request, 400, "the DrainSpec must be an object");
     else
         drain(request, body, json_is_object(spec) ? spec : NULL);

@@ -112,8 +112,7 @@ static void reply_noted(struct api_request *request)
 static const char *fault_of(const struct api_request *request, const json_t *body)
 {
     const json_t *target = json_object_get(body, "Target"), *count = json_object_get(body, "Count");
-    const json_t *meta = json_object_get(body, "Meta"),
-                 *index = json_object_get(body, "JobModifyIndex");
+    const json_t *index = json_object_get(body, "JobModifyIndex");
     const char *namespace = json_string_value(json_object_get(target, "Namespace"));
     const char *job = json_string_value(json_object_get(target, "Job"));
     const char *group = json_string_value(json_object_get(target, "Group"));
@@ -125,9 +124,8 @@ static const char *fault_of(const struct api_request *request, const json_t *bod
         return "namespace in payload did not match header";
     if (group == NULL || group[0] == '\0')
         return "missing task group name for scaling action";
-    if ((counts && !json_is_integer(count)) ||
-        (index != NULL && !json_is_null(index) &&
-         (!json_is_integer(index) || json_integer_value(index) < 0)))
+    if (!api_field_is(body, "Count", JSON_INTEGER) ||
+        !api_field_is(body, "JobModifyIndex", JSON_INTEGER) || json_integer_value(index) < 0)
         return "Count and JobModifyIndex must be whole numbers";
     if (!api_field_is(body, "Message", JSON_STRING) || !api_field_is(body, "Error", JSON_TRUE))
         return "Message must be a text, and Error true or false";
@@ -135,7 +133,7 @@ static const char *fault_of(const struct api_request *request, const json_t *bod
         return "scaling action count can't be negative";
     if (counts && json_is_true(json_object_get(body, "Error")))
         return "scaling action should not contain count if error is true";
-    if (meta != NULL && !json_is_null(meta) && !json_is_object(meta))
+    if (!api_field_is(body, "Meta", JSON_OBJECT))
         return "Meta must be an object";
     return NULL;
 }
