@@ -204,6 +204,11 @@ class VolumesRun(Run):
     def finish(self):
         self.storage.finish()
 
+    def give_up(self):
+        kept = super().give_up()
+        shutil.rmtree(self.storage.dir)
+        return kept
+
 
 def run(kind, seed, count):
     """What went wrong, None: nothing."""

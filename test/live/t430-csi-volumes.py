@@ -51,15 +51,20 @@ def a_volume_is_mounted_used_and_taken_away():
     storage.finish()
 
 
-def two_allocs_share_what_is_staged_over_crashes_of_everybody():
-    storage = Storage('disk')
-    node = storage.node
+def share(storage):
+    """Two jobs have the disk, and have said so on it."""
     storage.run_plugin()
     storage.register('disk', 'multi-node-multi-writer')
     for name in ('one', 'two'):
-        node.run_job(job('echo $NOMAD_JOB_NAME >> /srv/disk/words; exec sleep 1000', 'disk',
-                         access='multi-node-multi-writer', name=name))
+        storage.node.run_job(job('echo $NOMAD_JOB_NAME >> /srv/disk/words; exec sleep 1000', 'disk',
+                                 access='multi-node-multi-writer', name=name))
     wait_for('both', lambda: sorted(storage.read('disk', 'words').split()) == ['one', 'two'])
+
+
+def two_allocs_share_what_is_staged_over_crashes_of_everybody():
+    storage = Storage('disk')
+    node = storage.node
+    share(storage)
     await_statuses(node, 'running', name='one')
     await_statuses(node, 'running', name='two')
     before = await_sleepers(node, 2)
@@ -345,12 +350,7 @@ def plugin_that_counts_is_told_of_each_publish_whose_mount_went_away():
     storage = Storage('disk')
     node = storage.node
     open(storage.path('counted'), 'w').close()
-    storage.run_plugin()
-    storage.register('disk', 'multi-node-multi-writer')
-    for name in ('one', 'two'):
-        node.run_job(job('echo $NOMAD_JOB_NAME >> /srv/disk/words; exec sleep 1000', 'disk',
-                         access='multi-node-multi-writer', name=name))
-    wait_for('both', lambda: sorted(storage.read('disk', 'words').split()) == ['one', 'two'])
+    share(storage)
     await_sleepers(node, 2)
     node.reboot('11111111-2222-4333-8444-555555555555')
     node.start()

@@ -143,17 +143,21 @@ def await_both(node):
         [pid for pid, line in node.payloads().items() if line == 'sleep 1000']))
 
 
+def share(hostpath):
+    """Two jobs have a volume; the pids of their payloads."""
+    hostpath.create('data', SHARED)
+    for name in ('one', 'two'):
+        hostpath.node.run_job(job(name, 'exec sleep 1000', SHARED, 'data'))
+    for name in ('one', 'two'):
+        wait_for(name, lambda name=name: is_running(hostpath.node, name))
+    return await_both(hostpath.node)
+
+
 def two_share_a_volume_that_was_created():
     if not os.access(DRIVER, os.X_OK):
         return NO_DRIVER
     hostpath = Hostpath()
-    node = hostpath.node
-    hostpath.create('data', SHARED)
-    for name in ('one', 'two'):
-        node.run_job(job(name, 'exec sleep 1000', SHARED, 'data'))
-    for name in ('one', 'two'):
-        wait_for(name, lambda name=name: is_running(node, name))
-    before = await_both(node)
+    node, before = hostpath.node, share(hostpath)
     node.kill()
     driver = hostpath.kill()
     node.start()
@@ -173,10 +177,7 @@ def two_share_a_volume_over_a_reboot_and_one_of_them_loses_it():
         return NO_DRIVER
     hostpath = Hostpath()
     node = hostpath.node
-    hostpath.create('data', SHARED)
-    for name in ('one', 'two'):
-        node.run_job(job(name, 'exec sleep 1000', SHARED, 'data'))
-    await_both(node)
+    share(hostpath)
     node.reboot('11111111-2222-4333-8444-555555555555')
     node.start()
     before = await_both(node)
