@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import socket
@@ -21,6 +22,7 @@ import urllib.request
 
 BUILD = os.environ.get('CAIRN_BUILD', os.path.abspath('build/debug'))
 PATIENCE = float(os.environ.get('CAIRN_PATIENCE', '1'))  # of a machine that is slow by nature
+PF_EXITING = 0x4  # of <linux/sched.h>
 
 
 def wait_for(what, condition, limit_s=20.0, pause_s=0.01):
@@ -42,13 +44,26 @@ def free_port():
 
 
 def start_ticks(pid):
-    """Field 22 of /proc/PID/stat, None if the process is gone or a zombie."""
+    """Field 22 of /proc/PID/stat, None if the process is gone, a zombie or about to be one: what ends
+    has left its cgroup, and has no command line any more, before its state says so."""
     try:
         with open('/proc/%d/stat' % pid) as stat:
             fields = stat.read().rpartition(')')[2].split()
-        return None if fields[0] in 'ZX' else int(fields[19])
+        return None if fields[0] in 'ZX' or int(fields[6]) & PF_EXITING else int(fields[19])
     except (FileNotFoundError, ProcessLookupError):
         return None
+
+
+def end_processes(pids):
+    """Kills them, and waits until they hold no file and no directory any more."""
+    ends = []
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):  # it may have ended with another
+            ends.append(os.pidfd_open(pid))
+            signal.pidfd_send_signal(ends[-1], signal.SIGKILL)
+    for end in ends:
+        assert select.select([end], [], [], 10 * PATIENCE)[0], 'a killed process does not end'
+        os.close(end)
 
 
 def words_of(pid):
@@ -156,9 +171,7 @@ class Node:
     def reboot(self, boot_id):
         """Ends the daemon and takes away what a reboot takes away; the disk stays.  Then start()."""
         self.kill()
-        for pid in self.shims() + list(self.payloads()):
-            with contextlib.suppress(ProcessLookupError):  # it may have ended with another
-                os.kill(pid, signal.SIGKILL)
+        end_processes(self.shims() + list(self.payloads()))
         wait_for('every process to end', lambda: not self.shims() and not self.payloads())
         for point in sorted(self.mounts(), key=len, reverse=True):  # of a shared namespace
             subprocess.run(['umount', point], check=True)
