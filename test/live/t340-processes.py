@@ -109,10 +109,10 @@ def output_goes_on_when_nobody_reads_the_daemons_any_more():
     node.start()
     node.run_job(service(raw_exec('t', 'trap "yes a line of the payload | head -c 300000; '
                                        'echo done >> said" USR1; '
-                                       'echo ready > said; while :; do sleep 0.01; done')))
+                                       'sleep 1000 & while :; do wait; done')))
     wait_for('the task', node.running)
     said = os.path.join(node.data, 'alloc', node.alloc('job', 'g')['ID'], 't/said')
-    wait_for('the payload', lambda: text_of(said))
+    wait_for('the payload', lambda: node.pid_of('sleep 1000'))  # until then that has its name
     payload = next(pid for pid, line in node.payloads().items() if 'a line of' in line)
     shims = node.shims()
     os.close(reader)

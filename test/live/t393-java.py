@@ -17,7 +17,8 @@ fi
 for word in "$0" "$@"; do echo "$word"; done > /local/said
 id -un >> /local/said
 trap 'exit 143' TERM
-while :; do sleep 0.1; done
+sleep 1000 &
+while :; do wait; done
 '''
 
 
@@ -71,7 +72,9 @@ def a_program_gets_what_it_was_given_and_outlives_the_daemon():
     def ours():
         return {pid: start_ticks(pid) for pid, line in node.payloads().items() if 'app.jar' in line}
 
-    before = wait_for('its process', ours)
+    wait_for('what it started', lambda: node.pid_of('sleep 1000'))  # until then that has its name
+    before = ours()
+    assert len(before) == 1, node.payloads()
     node.kill()
     node.start()
     wait_for('it to be found', lambda: node.running('t'))
