@@ -18,7 +18,7 @@ static const struct sim_invariant invariants[] = {
     {"After a reboot no pid, mount or socket of before is believed",
      "after each turn: the boot of what is shown running; mounts are gone with a reboot", NULL},
     {"The daemon's death is not seen by payloads, shims and loggers",
-     NULL, "real processes: test/live/t300-restore.py, test/live/crash.py"},
+     NULL, "real processes: test/live/restore/test_survival.py, test/live/crash/crash.py"},
     {"The death of a shim leads to an empty cgroup before any decision",
      "when an end is told, and when a task decides whether it starts again", NULL},
     {"Each end of a payload is reported once, with its true code",
@@ -55,7 +55,7 @@ static const struct sim_invariant invariants[] = {
      "one replay of the journal from its base, byte for byte, by the code that restores; what the "
      "log loses is in its bases, and it stays bounded", NULL},
     {"One daemon for each data directory",
-     NULL, "real processes: test/live/t310-journal-trouble.py, test/journal/test_journal.c"},
+     NULL, "real processes: test/live/restore/test_journal_lost.py, test/journal/test_journal.c"},
     {"Results of hooks that a later start needs are durable or made again",
      "when a start is performed: all hooks ran, their results are there and the same as at first; "
      "a disk that goes on with the next alloc is neither left behind nor deleted before",

@@ -5,7 +5,7 @@ which wanted most of the processors.
 usage: test/run.py [--live] [-j N] BUILD_DIR...
 
 For each build directory the program of every test/**/test_*.c is run, N at a time (as many as there
-are cores).  With --live the scripts of test/live/t*.{sh,py} too, beside them and against the first
+are cores).  With --live each test/live/**/test_*.{sh,py} too, beside them and against the first
 directory.  Each has nodes, ports, directories and cgroups of its own.  Most wait nearly all of their
 time, some keep a core busy for minutes: two of either kind at a time, longest first, so that none is
 left alone at the end, and what would be so nevertheless has more of the processors; all wait three
@@ -20,6 +20,7 @@ its head comment, "Built as debug, clang-asan: ...", and is run in those only, w
 import argparse
 import concurrent.futures
 import contextlib
+import glob
 import os
 import re
 import subprocess
@@ -151,8 +152,8 @@ def takes(path):
 
 def live_tests():
     """Those that keep a core busy, and those that wait; longest first."""
-    paths = [os.path.join('test/live', name) for name in sorted(os.listdir('test/live'))
-             if re.match(r't\d{3}-.*\.(sh|py)$', name)]
+    paths = sorted(path for path in glob.glob('test/live/**/test_*', recursive=True)
+                   if path.endswith(('.sh', '.py')))
     paths.sort(key=lambda path: -takes(path)[1])
     return [[path for path in paths if takes(path)[0] == busy] for busy in (True, False)]
 

@@ -6,7 +6,7 @@
  * library's own TLS passes on a few bytes at a time to those that are handed over).  Neither side
  * is read for while the other does not take what there is.  A client's certificate is verified in
  * the handshake, and for what clients are for; certificates are held by those who began with them,
- * so that they can be renewed meanwhile.  Tried by test/live/t610-tls.py.
+ * so that they can be renewed meanwhile.  Tried by test/live/agent/test_tls.py.
  */
 #include "io/net/connection.h"
 

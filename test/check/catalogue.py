@@ -91,7 +91,7 @@ def tests_of(root, path):
         return None
     if re.fullmatch(r'test/\w+(/\w+)?/test_\w+\.c', path):
         return c_tests(read(root, path))
-    if not re.fullmatch(r'test/live/t\d{3}-[\w-]+\.(py|sh)', path) or not os.access(full, os.X_OK):
+    if not re.fullmatch(r'test/live/(\w+/)*test_\w+\.(py|sh)', path) or not os.access(full, os.X_OK):
         return None
     return set(live_tests(read(root, path))) if path.endswith('.py') else shell_tests(root, path)
 
@@ -226,7 +226,7 @@ def check_silent(root, types, table, bad):
 
 def check_docstrings(root, tests_by_entry, bad):
     """What a live test says of itself."""
-    for full in sorted(glob.glob(os.path.join(root, 'test/live/t*.py'))):
+    for full in sorted(glob.glob(os.path.join(root, 'test/live/**/test_*.py'), recursive=True)):
         path = os.path.relpath(full, root)
         for label, docstring in live_tests(read(root, path)).items():
             for entry in re.findall(r'\bR-\d\d\b', docstring):
@@ -281,8 +281,8 @@ def write(root):
 SOUND = {
     MAP: '\n'.join(['| entry | what | stories | tests | open |', '|---|---|---|---|---|',
                     '| R-01 | a | `one`, `two` | `test/io/test_a.c: test_a`, '
-                    '`test/live/t100-a.py: it lives` |  |',
-                    '| R-02 | b | `one` | `test/live/t110-b.sh: crash point` |  |',
+                    '`test/live/a/test_a.py: it lives` |  |',
+                    '| R-02 | b | `one` | `test/live/test_b.sh: crash point` |  |',
                     '| R-03 | c |  |  | Waits for wings (`agent/b.c: no wings`): it cannot fly. |']
                    + ['| %s | d |  |  | Cannot occur: nothing does it. |' % entry
                       for entry in ENTRIES[3:]] +
@@ -302,9 +302,9 @@ SOUND = {
     'test/io/test_a.c': 'static void test_a(void **state)\n{\n}\n'
                         'static void test_unused(void **state)\n{\n}\n'
                         'tests[] = {TEST(test_a)};\n',
-    'test/live/t100-a.py': 'def it_lives():\n    """R-01: it does."""\n\n'
-                           'def unused():\n    pass\n\ntap([it_lives])\n',
-    'test/live/t110-b.sh': 'exec python3 "$(dirname "$0")/b.py" --all\n',
+    'test/live/a/test_a.py': 'def it_lives():\n    """R-01: it does."""\n\n'
+                             'def unused():\n    pass\n\ntap([it_lives])\n',
+    'test/live/test_b.sh': 'exec python3 "$(dirname "$0")/b.py" --all\n',
     'test/live/b.py': "print('ok %d - crash point %d' % (1, 1))\n",
     'agent/b.c': '/* no wings */\n',
 }
@@ -333,10 +333,10 @@ SPOILS = [
     ('a C test is renamed', 'test/io/test_a.c', 'test_a(', 'test_b(', 'no test "test_a"'),
     ('a C test is not registered', 'test/io/test_a.c', 'TEST(test_a)', '', 'no test "test_a"'),
     ('a C file is gone', 'test/io/test_a.c', None, None, 'test/io/test_a.c is no test'),
-    ('a live test is renamed', 'test/live/t100-a.py', 'it_lives', 'it_dies', 'no test "it lives"'),
-    ('a live test is not run', 'test/live/t100-a.py', 'tap([it_lives])', 'tap([])',
+    ('a live test is renamed', 'test/live/a/test_a.py', 'it_lives', 'it_dies', 'no test "it lives"'),
+    ('a live test is not run', 'test/live/a/test_a.py', 'tap([it_lives])', 'tap([])',
      'no test "it lives"'),
-    ('a live file is gone', 'test/live/t100-a.py', None, None, 'test/live/t100-a.py is no test'),
+    ('a live file is gone', 'test/live/a/test_a.py', None, None, 'test/live/a/test_a.py is no test'),
     ('a label is gone', 'test/live/b.py', 'crash point', 'point', 'no test "crash point"'),
     ('a type of task events is new', TYPES, ' X(FLOWN', ' X(SUNG, "Sung") X(FLOWN', 'not the types'),
     ('an event is not told when', MAP, '| it runs |', '| |', 'Started: not 5 cells'),
@@ -354,7 +354,7 @@ SPOILS = [
      'it lies: not 5 cells'),
     ('nobody would say it', MAP, '| a fin |', '| |', 'Dived: does not say who'),
     ('what nothing says has no reason', MAP, 'Waits for water', 'Later', 'Dived: a reason begins'),
-    ('a live test proves more', 'test/live/t100-a.py', 'R-01:', 'R-01, R-02:', 'R-02: "it lives"'),
+    ('a live test proves more', 'test/live/a/test_a.py', 'R-01:', 'R-01, R-02:', 'R-02: "it lives"'),
 ]
 
 

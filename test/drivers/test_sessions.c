@@ -1,6 +1,7 @@
 /*
  * Commands in running tasks, seen from whoever feeds them: input that waits is told of when it has
- * been taken, whoever emptied the queue.  How a command runs is tried by test/live/t600-ways-in.py.
+ * been taken, whoever emptied the queue.  How a command runs is tried by
+ * test/live/agent/test_ways_in.py.
  */
 #include "test/drivers/room.h"
 

@@ -1,5 +1,5 @@
 /* timeline: the drawing, the words, the JSON, and the page as a file.  What a browser makes of the
- * page is tested by test/live/t310-timeline-page.py. */
+ * page is tested by test/live/agent/test_inspector.py. */
 #include "test/inspect/inspecting.h"
 
 /* --- text --- */

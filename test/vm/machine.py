@@ -8,7 +8,7 @@ changes.
 
 usage: test/vm/machine.py [backports] [CGROUPS] VERB ...
        test/vm/machine.py make              only that
-       test/vm/machine.py live TEST...      live tests by name, "t390-exec", in one boot
+       test/vm/machine.py live TEST...      live tests by room and name, "drivers/exec", in one boot
        test/vm/machine.py run COMMAND       a shell command, in the tree on the machine: on the one
                                             that runs, or on one for it alone
        test/vm/machine.py boot              one that runs on, with this cairn under systemd, and a disk
@@ -312,10 +312,16 @@ def watched(machine, limit_s):
         timer.cancel()
 
 
+def live_path(name):
+    """The file of the live test NAME, "drivers/exec"."""
+    room, _, test = name.rpartition('/')
+    return 'test/live/%s/test_%s.py' % (room, test)
+
+
 LIVE = '''code=0
 for test in %s; do
     echo "# $test"
-    timeout %d python3 test/live/$test.py || code=1
+    timeout %d python3 $test || code=1
 done
 exit $code
 '''
@@ -359,9 +365,8 @@ def main():
     verb, rest = (words[0] if words else ''), words[1:]
     if verb == 'make' and not rest:
         make()
-    elif verb == 'live' and rest and all(
-            os.path.exists(os.path.join(TREE, 'test', 'live', name + '.py')) for name in rest):
-        return boot(LIVE % (' '.join(rest), TEST_S), BOOT_S + TEST_S * len(rest), cgroups)
+    elif verb == 'live' and rest and all(os.path.exists(os.path.join(TREE, live_path(name))) for name in rest):
+        return boot(LIVE % (' '.join(map(live_path, rest)), TEST_S), BOOT_S + TEST_S * len(rest), cgroups)
     elif verb == 'package' and not rest:
         return package(cgroups)
     elif verb in ('boot', 'cut') and not rest:
