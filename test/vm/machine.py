@@ -8,7 +8,7 @@ changes.
 
 usage: test/vm/machine.py [backports] [CGROUPS] VERB ...
        test/vm/machine.py make              only that
-       test/vm/machine.py live TEST...      live tests by room and name, "drivers/exec", in one boot
+       test/vm/machine.py live ROOM/TEST... live tests, as drivers/exec, in one boot
        test/vm/machine.py run COMMAND       a shell command, in the tree on the machine: on the one
                                             that runs, or on one for it alone
        test/vm/machine.py boot              one that runs on, with this cairn under systemd, and a disk
