@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))
 from lib import Refused, events, exit_codes, restart_policy, tap, wait_for  # noqa: E402
@@ -41,7 +40,8 @@ def a_volume_is_mounted_used_and_taken_away():
         storage.calls()
     assert storage.read('disk', 'words') == 'it works\n'
     assert 'hunter2' not in node.log(1 << 20)
-    time.sleep(0.5)  # for they are gathered before they are written
+    wait_for('what was gathered to be written',
+             lambda: 'Unmount volume' in node.cli('journal', 'export', '-dir', node.data).stdout)
     node.kill()
     node.start()
     told = node_events(node)
