@@ -78,11 +78,12 @@ enum {
     NODE_MEMBERS_MAX = 32768,
     NODE_MACHINES_MAX = NODE_ALLOCS_MAX + NODE_MEMBERS_MAX,
     NODE_JOBS_MAX = 16384,
-    NODE_JOBS_BYTES_MAX = 256 << 20, /* of their JSON texts together */
-    NODE_VOLUMES_MAX = 8192,         /* of storage plugins, that are registered */
-    NODE_HOST_VOLUMES_MAX = 1024,    /* that plugins of the host make, or that are registered */
-    NODE_CORES_MAX = 1024,           /* processors that tasks may have for themselves */
-    NODE_ADDRESSES_MAX = 64,         /* that ports are given out on, in all host networks */
+    NODE_JOBS_BYTES_MAX = 256 << 20,    /* of their JSON texts together */
+    NODE_SOURCES_BYTES_MAX = 256 << 20, /* of what people wrote of their versions */
+    NODE_VOLUMES_MAX = 8192,            /* of storage plugins, that are registered */
+    NODE_HOST_VOLUMES_MAX = 1024,       /* that plugins of the host make, or that are registered */
+    NODE_CORES_MAX = 1024,              /* processors that tasks may have for themselves */
+    NODE_ADDRESSES_MAX = 64,            /* that ports are given out on, in all host networks */
 };
 
 /* One job. */
@@ -92,6 +93,7 @@ enum {
     JOB_ALLOCS_MAX = NODE_ALLOCS_MAX / 4, /* of all groups together */
     JOB_TASKS_MAX = NODE_MEMBERS_MAX / 4, /* of all these allocs together */
     JOB_CONSTRAINTS_MAX = 256,            /* its own, its groups' and their tasks' */
+    JOB_SOURCE_BYTES_MAX = 1 << 20,       /* of what people wrote of one version */
     JOB_VERSIONS_BYTES_MAX = 1 << 20,     /* of what is kept of its older versions */
 };
 

@@ -415,8 +415,10 @@ const char *api_device(const struct api *api);
 
 struct alone_evaluation;
 
-/* Answers, once it is true, as to one who has registered a job, or stopped one, by EVALUATION. */
-void api_reply_evaluation(struct api_request *request, const struct alone_evaluation *evaluation);
+/* Answers, once it is true, as to one who has registered a job, or stopped one, by EVALUATION;
+ * REMARK ("": none) is one of the warnings. */
+void api_reply_evaluation(struct api_request *request, const struct alone_evaluation *evaluation,
+                          const char *remark);
 
 /* --- allocs, common to several files --- */
 
@@ -520,7 +522,8 @@ api_handler api_acl_bootstrap, api_acl_policies, api_acl_policy_get, api_acl_pol
 
 api_handler api_jobs_list, api_jobs_register, api_jobs_parse, api_job_get, api_job_delete,
     api_job_allocations, api_job_evaluations, api_job_evaluate, api_job_summary, api_job_versions,
-    api_job_deployment, api_job_deployments, api_job_update, api_job_revert, api_validate_job;
+    api_job_submission, api_job_deployment, api_job_deployments, api_job_update, api_job_revert,
+    api_validate_job;
 api_handler api_job_plan;
 api_handler api_job_scale, api_job_scale_status, api_policies_list, api_policy_get;
 api_handler api_job_dispatch;

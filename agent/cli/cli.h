@@ -195,8 +195,9 @@ const char *cli_format(const char *format, ...) __attribute__((format(printf, 1,
 int cli_read_input(const struct cli *cli, size_t at, const char **ret_name, char **ret_text,
                    size_t *ret_length);
 
-/* The job of the file that the first argument names, a new reference; "-" is standard input. */
-int cli_read_job(const struct cli *cli, json_t **ret_job);
+/* The job of the file that the first argument names, a new reference; "-" is standard input.
+ * RET_SOURCE (may be NULL): the file and the values for its variables, a Submission of the API. */
+int cli_read_job(const struct cli *cli, json_t **ret_job, json_t **ret_source);
 
 /* The Warnings of ANSWER, if there are any. */
 void cli_print_warnings(const json_t *answer);
@@ -223,9 +224,11 @@ int cli_follow(struct cli *cli, const char *evaluation, const char *job, const c
 
 /* --- variables of job files (variables.c) --- */
 
-/* What the environment and the flags -var and -var-file give.  A result other than 0 is an exit
- * status; RET_VALUES is owned by the caller in any case. */
+/* What the environment and the flags -var and -var-file give; RET_GIVEN as a Submission of the API
+ * has it, a new reference.  A result other than 0 is an exit status, and there is no RET_GIVEN;
+ * RET_VALUES is owned by the caller in any case. */
 struct jobspec_values;
-int cli_read_variables(const struct cli *cli, struct jobspec_values **ret_values);
+int cli_read_variables(const struct cli *cli, struct jobspec_values **ret_values,
+                       json_t **ret_given);
 
 #endif

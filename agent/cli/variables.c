@@ -21,7 +21,24 @@ static struct hcl_input *add(struct jobspec_values *values, const char *name, si
     return input;
 }
 
-static int read_file(const char *path, struct jobspec_values *values)
+/* What was given, as agents keep it: Nomad's names (v2.0.5 jobspec2/parse.go submissionFromJob). */
+static void note_value(json_t *given, const struct hcl_input *input)
+{
+    json_t *flags = json_object_get(given, "VariableFlags"), *value = json_string(input->value);
+
+    if (value != NULL) /* what is no UTF-8 is the value of nothing */
+        (void)json_object_set_new(flags, input->name, value);
+}
+
+static void note_file(json_t *given, const char *text, size_t length)
+{
+    const char *before = json_string_value(json_object_get(given, "Variables"));
+    json_t *all = json_sprintf("%s%.*s\n", before, (int)length, text);
+
+    check(all != NULL && json_object_set_new(given, "Variables", all) == 0); /* it was read */
+}
+
+static int read_file(const char *path, struct jobspec_values *values, json_t *given)
 {
     char told[HCL_ERROR_SIZE];
     struct err err = {0};
@@ -31,11 +48,13 @@ static int read_file(const char *path, struct jobspec_values *values)
     if (file_read(path, HCL_BYTES_MAX, &text, &length, &err) != 0)
         return cli_fail(CLI_FAILED, "%s", err.text);
     int code = jobspec_read_values(path, text, length, values, told);
+    if (code == 0)
+        note_file(given, text, length);
     free(text);
     return code == 0 ? 0 : cli_fail(CLI_FAILED, "%s", told);
 }
 
-static int read_environment(struct jobspec_values *values)
+static int read_environment(struct jobspec_values *values, json_t *given)
 {
     static const char prefix[] = "NOMAD_VAR_";
 
@@ -49,11 +68,12 @@ static int read_environment(struct jobspec_values *values)
             return CLI_USAGE;
         input->value = equals + 1;
         input->optional = true;
+        note_value(given, input);
     }
     return 0;
 }
 
-static int read_flags(const struct cli *cli, struct jobspec_values *values)
+static int read_flags(const struct cli *cli, struct jobspec_values *values, json_t *given)
 {
     const char *text;
 
@@ -66,18 +86,27 @@ static int read_flags(const struct cli *cli, struct jobspec_values *values)
         if (input == NULL)
             return CLI_USAGE;
         input->value = equals + 1;
+        note_value(given, input);
     }
     return 0;
 }
 
-int cli_read_variables(const struct cli *cli, struct jobspec_values **ret_values)
+int cli_read_variables(const struct cli *cli, struct jobspec_values **ret_values,
+                       json_t **ret_given)
 {
     struct jobspec_values *values = jobspec_values_new();
+    json_t *given = json_pack("{s:{}, s:s}", "VariableFlags", "Variables", "");
     const char *path;
 
+    check(given != NULL);
     *ret_values = values;
-    int status = read_environment(values);
+    *ret_given = given;
+    int status = read_environment(values, given);
     for (size_t i = 0; status == 0 && (path = cli_text_again(cli, "var-file", i)) != NULL; i++)
-        status = read_file(path, values);
-    return status == 0 ? read_flags(cli, values) : status;
+        status = read_file(path, values, given);
+    if (status == 0)
+        status = read_flags(cli, values, given);
+    if (status != 0)
+        json_decref(given);
+    return status;
 }

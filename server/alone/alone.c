@@ -46,6 +46,8 @@ static int load(void *ctx, struct err *err)
     disks_load(ctx);
     users_load(ctx);
     if (code == 0)
+        code = sources_sweep(alone, err);
+    if (code == 0)
         code = alone_load_standing(alone, err);
     if (code == 0)
         code = storage_load(alone->storage, err);

@@ -154,8 +154,11 @@ struct alone_evaluation {
 
 /* A job that was read and found sound by itself; what is on the node has had no part in that. */
 struct alone_wanted {
-    json_t *job;  /* owned, canonical */
-    size_t bytes; /* of its JSON text */
+    json_t *job;    /* owned, canonical */
+    size_t bytes;   /* of its JSON text */
+    json_t *source; /* owned: what somebody wrote of which it was read; NULL: it is not kept */
+    size_t source_bytes;
+    char remark[ERR_TEXT_SIZE]; /* why it is not, though it was sent; "": it is */
 };
 
 /* What this node is to constraints; borrowed from ALONE. */
@@ -177,6 +180,10 @@ const struct assign_plans *alone_plans(const struct alone *alone);
 int alone_read_job(const struct assign_plans *plans, const json_t *request,
                    struct alone_wanted *ret_wanted, json_t *problems, struct err *err);
 void alone_wanted_free(struct alone_wanted *wanted);
+
+/* Reads SUBMISSION (Nomad API JSON, borrowed; NULL: none), the file and the values of which the job
+ * of WANTED was read; on any thread.  ERR_INVALID: it is none. */
+int alone_read_source(const json_t *submission, struct alone_wanted *wanted, struct err *err);
 
 /* As alone_register, of a job that was read; WANTED is moved. */
 int alone_register_read(struct alone *alone, struct alone_wanted *wanted,
@@ -346,6 +353,10 @@ int alone_fail_deployment(struct alone *alone, const char *deployment_id,
 
 /* The NTH version of JOB, 0: the newest; false: it is not kept.  Borrowed as JOB is. */
 bool alone_version(const struct alone_job *job, size_t nth, struct alone_job *ret_version);
+
+/* What somebody wrote of which the version NUMBER of JOB was read, a Submission of the API with
+ * whose it is: a new reference.  NULL: none is kept. */
+json_t *alone_source(const struct alone *alone, const struct alone_job *job, uint64_t number);
 
 /* Registers VERSION of JOB again, as its newest one.  ERR_INVALID: it is that; ERR_GONE: it is not
  * kept. */

@@ -162,6 +162,7 @@ static void forget_jobs(struct alone *alone)
         if (!is_over(alone, job))
             continue;
         core_spec(life_core(alone->config.life), job->key, NULL, 0);
+        sources_drop(alone, job);
         job_forget(alone, job);
     }
     free(over.items);

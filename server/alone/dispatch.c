@@ -79,7 +79,7 @@ int alone_dispatch(struct alone *alone, const struct alone_dispatch *dispatch,
         return code;
     before = made_before(alone, dispatch);
     if (before == NULL)
-        return register_json(alone, json, NULL, "job-register", ret_evaluation, err);
+        return register_json(alone, json, NULL, NULL, "job-register", ret_evaluation, err);
     json_decref(json);
     *ret_evaluation = (struct alone_evaluation){.index = before->public.modify_index};
     (void)text_copy(ret_evaluation->job_id, sizeof(ret_evaluation->job_id), before->id);

@@ -44,6 +44,17 @@ void job_forget(struct alone *alone, struct job *job)
     job_free(alone, job);
 }
 
+/* Of what all versions of JOB (may be NULL) were read of. */
+static size_t sources_bytes(const json_t *job)
+{
+    size_t bytes = (size_t)job_number(job, "cairnSource"), i;
+    const json_t *version;
+
+    json_array_foreach(json_object_get(job, "cairnVersions"), i, version) bytes +=
+        (size_t)job_number(version, "cairnSource");
+    return bytes;
+}
+
 void job_free(struct alone *alone, struct job *job)
 {
     if (job->looked_for)
@@ -57,6 +68,7 @@ void job_free(struct alone *alone, struct job *job)
     check(!job->unsaved);
     HASH_DEL(alone->jobs, job);
     alone->jobs_bytes -= job->bytes;
+    alone->sources_bytes -= sources_bytes(job->json);
     json_decref(job->json);
     json_decref(job->before);
     json_decref(job->unmet);
@@ -152,6 +164,7 @@ void job_set(struct alone *alone, struct job *job, json_t *json)
         json_decref(job->unmet);
         job->unmet = NULL;
     }
+    alone->sources_bytes += sources_bytes(json) - sources_bytes(job->json);
     json_decref(job->json);
     job->json = json;
     job_note_token(alone, job);

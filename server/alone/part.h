@@ -10,13 +10,13 @@
  * ports.c which ports are whose, and disks.c who takes over whose disk; wait.c looks again at jobs
  * that miss one, for which reschedule.c says when; in rollout/ hold.c and rollout.c replace allocs
  * step by step, in deployments that deployments.c keeps and steer.c lets users steer, and go back
- * to what versions.c keeps; dispatch.c makes jobs of parameterized ones, which tokens.c finds
- * again, and periodic.c of those that times.c says are launched at times; in scaling/ scaling.c
- * changes counts, of which kept.c keeps what was said; collect.c forgets what is over; standing.c
- * says whether allocs may be placed here at all, and drain.c ends them where the node is to be
- * empty.  Volumes of storage plugins, and those of the host that plugins make, are
- * server/storage's; in volumes/ asked.c says whether an alloc may have one, hosted.c the same of
- * those of the host, and users.c who has one of these.
+ * to what versions.c keeps, with what sources.c keeps of who wrote them; dispatch.c makes jobs of
+ * parameterized ones, which tokens.c finds again, and periodic.c of those that times.c says are
+ * launched at times; in scaling/ scaling.c changes counts, of which kept.c keeps what was said;
+ * collect.c forgets what is over; standing.c says whether allocs may be placed here at all, and
+ * drain.c ends them where the node is to be empty.  Volumes of storage plugins, and those of the
+ * host that plugins make, are server/storage's; in volumes/ asked.c says whether an alloc may have
+ * one, hosted.c the same of those of the host, and users.c who has one of these.
  */
 #ifndef CAIRN_SERVER_ALONE_PART_H
 #define CAIRN_SERVER_ALONE_PART_H
@@ -132,7 +132,7 @@ struct alone {
     struct job_list over;    /* may be without allocs now: to be looked at by the next tidy */
     struct kept *kept;       /* ended allocs, the longest ended first once they are sorted */
     bool kept_unsorted;
-    size_t jobs_bytes;
+    size_t jobs_bytes, sources_bytes;
     struct demand taken; /* by the turn under way; its core does not count it yet */
     struct alone_evaluation *evaluations; /* ring; owns what has failed in each */
     uint64_t evaluations_count;
@@ -698,14 +698,35 @@ struct outcome {
     const char *status, *description;
 };
 
-/* VERSION of a job becomes its newest one. */
-int version_again(struct alone *alone, const json_t *version, const struct outcome *outcome,
-                  const char *why, struct alone_evaluation *ret_evaluation, struct err *err);
-
-/* Registers JSON (moved), a job that was checked; OUTCOME NULL: a newer version is what ends the
- * deployment.  One that says Stop is stopped, and stays so. */
-int register_json(struct alone *alone, json_t *json, const struct outcome *outcome, const char *why,
+/* VERSION of JOB becomes its newest one, with what it was read of. */
+int version_again(struct alone *alone, const struct alone_job *job, const json_t *version,
+                  const struct outcome *outcome, const char *why,
                   struct alone_evaluation *ret_evaluation, struct err *err);
+
+/* Registers JSON (moved), a job that was checked, and that was read of SOURCE (NULL: of nothing);
+ * OUTCOME NULL: a newer version is what ends the deployment.  One that says Stop is stopped, and
+ * stays so. */
+int register_json(struct alone *alone, json_t *json, const json_t *source,
+                  const struct outcome *outcome, const char *why,
+                  struct alone_evaluation *ret_evaluation, struct err *err);
+
+/* --- what people wrote (sources.c) --- */
+
+/* Takes the source away from WANTED, with a remark, if there is no room for it. */
+void source_fit(const struct alone *alone, struct alone_wanted *wanted);
+
+/* JSON, the newest version of JOB, which is another one if it has CHANGED, says that it has SOURCE
+ * (NULL: none), or the one that it had already. */
+void source_stamp(const struct job *job, json_t *json, bool changed, const json_t *source);
+
+/* Writes SOURCE down for the newest version of JOB, and takes away those of versions that were kept
+ * BEFORE (NULL: none) and are not any more. */
+void source_keep(struct alone *alone, const struct job *job, const json_t *before,
+                 const json_t *source);
+void sources_drop(struct alone *alone, const struct job *job); /* all */
+
+/* Takes away those of versions that are lost. */
+int sources_sweep(struct alone *alone, struct err *err);
 
 /* life_control of a struct alone. */
 void alone_note_changed(void *ctx, const char *id, const struct alloc *alloc);

@@ -53,7 +53,7 @@ static int launch(struct alone *alone, struct job *job, int64_t at_s,
     version_strip(made);
     (void)json_object_del(made, "Stable"); /* of the job that it is made of */
     (void)json_object_del(made, "Stop");
-    int code = register_json(alone, made, NULL, "periodic-job", ret_evaluation, err);
+    int code = register_json(alone, made, NULL, NULL, "periodic-job", ret_evaluation, err);
     if (code < 0)
         return code;
     struct change change = change_begin(alone, job);

@@ -198,7 +198,7 @@ bool job_is_same(const json_t *a, const json_t *b)
                                           "JobModifyIndex",  "SubmitTime",       "Stop",
                                           "Status",          "Stable",           "cairnQueued",
                                           "cairnDeployment", "cairnDeployments", "cairnVersions",
-                                          "cairnScaling",    "cairnLaunched"};
+                                          "cairnScaling",    "cairnLaunched",    "cairnSource"};
     json_t *left = json_copy((json_t *)(uintptr_t)a), *right = json_copy((json_t *)(uintptr_t)b);
 
     for (size_t i = 0; i < COUNT_OF(stamped); i++) {
@@ -265,6 +265,7 @@ const struct assign_plans *alone_plans(const struct alone *alone)
 void alone_wanted_free(struct alone_wanted *wanted)
 {
     json_decref(wanted->job);
+    json_decref(wanted->source);
     *wanted = (struct alone_wanted){0};
 }
 
@@ -335,7 +336,8 @@ static int accept(struct alone *alone, json_t *json, struct job **ret_job, struc
     return code;
 }
 
-int register_json(struct alone *alone, json_t *json, const struct outcome *outcome, const char *why,
+int register_json(struct alone *alone, json_t *json, const json_t *source,
+                  const struct outcome *outcome, const char *why,
                   struct alone_evaluation *ret_evaluation, struct err *err)
 {
     struct job *job;
@@ -352,6 +354,7 @@ int register_json(struct alone *alone, json_t *json, const struct outcome *outco
         scaling_carry(alone, job->json, json);
         periodic_stamp(alone, json);
         carry_kept(alone, job, json, changed, outcome);
+        source_stamp(job, json, changed, source);
     } else { /* nothing is written, but allocs that it misses are placed */
         json_decref(json);
         json = job->json;
@@ -363,8 +366,10 @@ int register_json(struct alone *alone, json_t *json, const struct outcome *outco
                                   .begins = runs && (changed || job->public.stop)};
     gathering_fill(&gathering); /* also of one that is new: what was known of it may be lost */
     struct change change = change_begin(alone, job);
-    if (anew)
+    if (anew) {
         change_job(alone, &change, json);
+        source_keep(alone, job, change.before, source);
+    }
     *ret_evaluation = evaluation_begin(alone, job, why);
     if (runs)
         code = alone_reconcile(alone, &change, &gathering, ret_evaluation, err);
@@ -388,31 +393,39 @@ int alone_register_read(struct alone *alone, struct alone_wanted *wanted,
 {
     json_t *json = wanted->job;
 
-    *wanted = (struct alone_wanted){.bytes = wanted->bytes};
-    return register_json(alone, json, NULL, "job-register", ret_evaluation, err);
+    source_fit(alone, wanted);
+    wanted->job = NULL;
+    return register_json(alone, json, wanted->source, NULL, "job-register", ret_evaluation, err);
 }
 
 int alone_register(struct alone *alone, const json_t *request,
                    struct alone_evaluation *ret_evaluation, json_t *problems, struct err *err)
 {
-    struct alone_wanted wanted;
+    struct alone_wanted wanted = {0};
     int code = alone_read_job(&alone->config.plans, request, &wanted, problems, err);
 
-    return code < 0 ? code : alone_register_read(alone, &wanted, ret_evaluation, err);
+    if (code == 0)
+        code = alone_register_read(alone, &wanted, ret_evaluation, err);
+    alone_wanted_free(&wanted);
+    return code;
 }
 
 /* --- registering an older version again --- */
 
-int version_again(struct alone *alone, const json_t *version, const struct outcome *outcome,
-                  const char *why, struct alone_evaluation *ret_evaluation, struct err *err)
+int version_again(struct alone *alone, const struct alone_job *job, const json_t *version,
+                  const struct outcome *outcome, const char *why,
+                  struct alone_evaluation *ret_evaluation, struct err *err)
 {
     json_t *json = json_deep_copy(version); /* what is registered is stamped and changed */
+    json_t *source = alone_source(alone, job, job_number(version, "Version"));
 
     check(json != NULL);
     version_strip(json);
     (void)json_object_del(json, "Stable");
     (void)json_object_del(json, "Stop");
-    return register_json(alone, json, outcome, why, ret_evaluation, err);
+    int code = register_json(alone, json, source, outcome, why, ret_evaluation, err);
+    json_decref(source);
+    return code;
 }
 
 int alone_revert(struct alone *alone, const struct alone_job *job, uint64_t version,
@@ -425,7 +438,7 @@ int alone_revert(struct alone *alone, const struct alone_job *job, uint64_t vers
     if (json == NULL)
         return err_set(err, ERR_GONE, "job \"%s\" in namespace \"%s\" at version %llu not found",
                        job->id, job->namespace, (unsigned long long)version);
-    return version_again(alone, json, NULL, "job-register", ret_evaluation, err);
+    return version_again(alone, job, json, NULL, "job-register", ret_evaluation, err);
 }
 
 /* --- stopping --- */

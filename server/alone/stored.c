@@ -229,6 +229,7 @@ const char *job_fault(const char *key, const json_t *json)
 {
     static const char *const numbers[] = {"Version", "CreateIndex", "ModifyIndex", "JobModifyIndex",
                                           NULL};
+    static const char *const sources[] = {"cairnSource", NULL};
     const char *namespace = json_string_value(json_object_get(json, "Namespace"));
     const char *id = json_string_value(json_object_get(json, "ID")), *fault = NULL;
     const json_t *groups = json_object_get(json, "TaskGroups"), *group;
@@ -246,6 +247,8 @@ const char *job_fault(const char *key, const json_t *json)
         return "a job of no type";
     if (!are_whole(json, numbers, NUMBER_MAX))
         return "its version or index is more than anything ever counted";
+    if (!are_whole(json, sources, JOB_SOURCE_BYTES_MAX))
+        return "its source is more than any has";
     if (!is_dispatch(json))
         return "it is dispatched by what is none";
     if (!is_periodic(json))

@@ -166,7 +166,7 @@ void api_job_evaluate(struct api_request *request)
                             &err) != 0)
         api_refuse_err(request, &err);
     else
-        api_reply_evaluation(request, &evaluation);
+        api_reply_evaluation(request, &evaluation, "");
     json_decref(body);
 }
 

@@ -170,32 +170,42 @@ void api_job_summary(struct api_request *request)
 
 /* --- registering --- */
 
+struct registered {
+    struct alone_evaluation evaluation;
+    char remark[ERR_TEXT_SIZE];
+};
+
 static json_t *make_registered(struct api *api, void *ctx)
 {
-    const struct alone_evaluation *asked = ctx;
+    const struct registered *registered = ctx;
+    const struct alone_evaluation *asked = &registered->evaluation;
     struct alone *alone = api->parts->alone;
     const struct alone_job *job = alone_find(alone, asked->namespace, asked->job_id);
     bool evaluated = asked->id[0] != '\0'; /* a parameterized job is not */
     const struct alone_evaluation *now = evaluated ? alone_evaluation(alone, asked->id) : NULL;
     json_int_t index = (json_int_t)(now != NULL ? now->index : evaluated ? api_index(api) : 0);
     char *warnings = job != NULL && !job->stop ? jobspec_warnings(job->job) : NULL;
+    json_t *told = json_sprintf("%s%s%s", warnings != NULL ? warnings : "",
+                                warnings != NULL && registered->remark[0] != '\0' ? "\n" : "",
+                                registered->remark);
 
-    json_t *answer = json_pack(
-        "{s:s, s:I, s:I, s:s, s:I}", "EvalID", asked->id, "EvalCreateIndex", index,
-        "JobModifyIndex", (json_int_t)(job != NULL ? job->job_modify_index : api_index(api)),
-        "Warnings", warnings != NULL ? warnings : "", "Index", (json_int_t)api_index(api));
     free(warnings);
-    return answer;
+    return json_pack("{s:s, s:I, s:I, s:o, s:I}", "EvalID", asked->id, "EvalCreateIndex", index,
+                     "JobModifyIndex",
+                     (json_int_t)(job != NULL ? job->job_modify_index : api_index(api)), "Warnings",
+                     told, "Index", (json_int_t)api_index(api));
 }
 
-void api_reply_evaluation(struct api_request *request, const struct alone_evaluation *evaluation)
+void api_reply_evaluation(struct api_request *request, const struct alone_evaluation *evaluation,
+                          const char *remark)
 {
-    struct alone_evaluation *copy = malloc(sizeof(*copy));
+    struct registered *registered = malloc(sizeof(*registered));
 
-    check(copy != NULL);
-    *copy = *evaluation;
+    check(registered != NULL);
+    registered->evaluation = *evaluation;
+    (void)text_copy(registered->remark, sizeof(registered->remark), remark);
     life_after_commit(request->api->parts->life, api_deferred_answer,
-                      api_defer(request, make_registered, copy));
+                      api_defer(request, make_registered, registered));
 }
 
 /* What registering a job reads of its request. */
@@ -230,10 +240,11 @@ static void run_registration(struct api_aside *aside)
         (void)err_set(&to->err, ERR_INVALID,
                       "EnforceIndex and PreserveCounts must be true or false, and JobModifyIndex a "
                       "whole number");
-    else if (json_is_object(job))
-        (void)alone_read_job(to->plans, job, &to->wanted, to->problems, &to->err);
-    else
+    else if (!json_is_object(job))
         (void)err_set(&to->err, ERR_INVALID, "Job must be specified");
+    else if (alone_read_job(to->plans, job, &to->wanted, to->problems, &to->err) == 0 &&
+             alone_read_source(json_object_get(body, "Submission"), &to->wanted, &to->err) != 0)
+        alone_wanted_free(&to->wanted);
     json_decref(body);
 }
 
@@ -338,7 +349,7 @@ static void answer_registration(struct api_request *request, struct api_aside *a
                             &registration->err) != 0)
         api_refuse_err(request, &registration->err);
     else
-        api_reply_evaluation(request, &evaluation);
+        api_reply_evaluation(request, &evaluation, registration->wanted.remark);
 }
 
 void api_jobs_register(struct api_request *request)
@@ -375,7 +386,7 @@ void api_job_delete(struct api_request *request)
                          &evaluation, &err) != 0)
         api_refuse_err(request, &err);
     else
-        api_reply_evaluation(request, &evaluation);
+        api_reply_evaluation(request, &evaluation, "");
 }
 
 /* --- job files --- */

@@ -159,7 +159,7 @@ static void scale(struct api_request *request, const json_t *body)
     else if (evaluation.id[0] == '\0')
         reply_noted(request);
     else
-        api_reply_evaluation(request, &evaluation);
+        api_reply_evaluation(request, &evaluation, "");
 }
 
 void api_job_scale(struct api_request *request)

@@ -1,5 +1,6 @@
 /*
- * Versions of a job over HTTP: those that are kept, how they differ, and the way back to one.
+ * Versions of a job over HTTP: those that are kept, what they were read of, how they differ, and
+ * the way back to one.
  *
  * Follows nomad v2.0.5 command/agent/job_endpoint.go (jobVersions) and nomad/job_endpoint.go
  * (GetJobVersions, Revert).
@@ -122,6 +123,25 @@ void api_job_versions(struct api_request *request)
         json_decref(list);
 }
 
+/* Nomad's words (v2.0.5 command/agent/job_endpoint.go jobSubmissionCRUD). */
+void api_job_submission(struct api_request *request)
+{
+    struct alone *alone = request->api->parts->alone;
+    const struct alone_job *job = alone_find(alone, request->namespace, request->argument);
+    const char *text = http_query(request->exchange, "version");
+    uint64_t version = 0;
+
+    if (text == NULL || !text_to_u64(text, &version)) {
+        api_refuse(request, 400, "Unable to parse job submission version parameter");
+        return;
+    }
+    json_t *source = job == NULL ? NULL : alone_source(alone, job, version);
+    if (source == NULL)
+        api_refuse(request, 404, "job source not found");
+    else
+        api_reply(request, source);
+}
+
 /* Nomad's words (v2.0.5 nomad/job_endpoint.go Revert). */
 void api_job_revert(struct api_request *request)
 {
@@ -150,6 +170,6 @@ void api_job_revert(struct api_request *request)
                           &evaluation, &err) != 0)
         api_refuse_err(request, &err);
     else
-        api_reply_evaluation(request, &evaluation);
+        api_reply_evaluation(request, &evaluation, "");
     json_decref(body);
 }

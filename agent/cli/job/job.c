@@ -38,8 +38,20 @@ static char *read_stdin(size_t *ret_length)
     return NULL;
 }
 
+/* TEXT, of which a job was read, as agents keep it with that; one that is too large they do not. */
+static void note_text(json_t *source, const char *text, size_t length)
+{
+    bool is_json = text[strspn(text, " \t\r\n")] == '{';
+
+    if (length <= JOB_SOURCE_BYTES_MAX)
+        (void)json_object_set_new(source, "Source",
+                                  json_string(text)); /* what is no text is none */
+    check(json_object_set_new(source, "Format", json_string(is_json ? "json" : "hcl2")) == 0);
+}
+
+/* RET_SOURCE: the text and the values that it was read with. */
 static int parse_text(const struct cli *cli, const char *name, const char *text, size_t length,
-                      json_t **ret_job)
+                      json_t **ret_job, json_t **ret_source)
 {
     struct jobspec_values *values;
     struct jobspec_problems *problems = calloc(1, sizeof(*problems));
@@ -50,7 +62,7 @@ static int parse_text(const struct cli *cli, const char *name, const char *text,
     if (slash != NULL)
         (void)text_format(directory, sizeof(directory), "%.*s", (int)(slash - name) + 1,
                           name); /* it was opened, so it fits */
-    int status = cli_read_variables(cli, &values);
+    int status = cli_read_variables(cli, &values, ret_source);
     struct jobspec_source source = {
         .name = name,
         .text = text,
@@ -66,7 +78,10 @@ static int parse_text(const struct cli *cli, const char *name, const char *text,
         jobspec_problems_text(problems, all, sizeof(problems->items) + 64);
         status = cli_fail(CLI_FAILED, "%s", all);
         free(all);
+        json_decref(*ret_source);
     }
+    if (status == 0)
+        note_text(*ret_source, text, length);
     jobspec_values_free(values);
     free(problems);
     return status;
@@ -92,8 +107,9 @@ int cli_read_input(const struct cli *cli, size_t at, const char **ret_name, char
     return 0;
 }
 
-int cli_read_job(const struct cli *cli, json_t **ret_job)
+int cli_read_job(const struct cli *cli, json_t **ret_job, json_t **ret_source)
 {
+    json_t *source = NULL;
     const char *name;
     size_t length;
     char *text;
@@ -101,8 +117,12 @@ int cli_read_job(const struct cli *cli, json_t **ret_job)
 
     if (status != 0)
         return status;
-    status = parse_text(cli, name, text, length, ret_job);
+    status = parse_text(cli, name, text, length, ret_job, &source);
     free(text);
+    if (status == 0 && ret_source != NULL)
+        *ret_source = source;
+    else if (status == 0)
+        json_decref(source);
     return status;
 }
 
@@ -119,15 +139,15 @@ static const struct cli_flag run_flags[] = {
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
-static int submit(struct cli *cli, json_t *job, json_t **ret_answer)
+static int submit(struct cli *cli, json_t *job, json_t *source, json_t **ret_answer)
 {
     char path[CLI_URL_SIZE];
     int64_t expected = -1;
 
     if (cli_number(cli, "check-index", &expected) != 0)
         return CLI_USAGE;
-    json_t *body =
-        json_pack("{s:O, s:b}", "Job", job, "PreserveCounts", cli_switch(cli, "preserve-counts"));
+    json_t *body = json_pack("{s:O, s:O, s:b}", "Job", job, "Submission", source, "PreserveCounts",
+                             cli_switch(cli, "preserve-counts"));
     check(body != NULL);
     if (expected >= 0) {
         check(json_object_set_new(body, "EnforceIndex", json_true()) == 0);
@@ -167,21 +187,24 @@ static int tell_next_launch(struct cli *cli, const json_t *job)
 
 static int run_job(struct cli *cli)
 {
-    json_t *job, *answer = NULL;
-    int status = cli_read_job(cli, &job);
+    json_t *job, *source, *answer = NULL;
+    int status = cli_read_job(cli, &job, &source);
 
     if (status != 0)
         return status;
     cli->namespace = cli_namespace_of(cli, job);
+    if (json_object_get(source, "Source") == NULL)
+        (void)fprintf(stderr, "cairn: the file is too large to be kept with the job\n");
     if (cli_switch(cli, "output")) {
         json_t *wrapped = json_pack("{s:O}", "Job", job);
 
         cli_print_json(wrapped);
         json_decref(wrapped);
+        json_decref(source);
         json_decref(job);
         return CLI_OK;
     }
-    status = submit(cli, job, &answer);
+    status = submit(cli, job, source, &answer);
     if (status == 0 && !cli->json)
         cli_print_warnings(answer);
     if (status == 0 && cli->json) {
@@ -197,6 +220,7 @@ static int run_job(struct cli *cli)
                             false);
     }
     json_decref(answer);
+    json_decref(source);
     json_decref(job);
     return status;
 }
@@ -231,7 +255,7 @@ static int run_validate(struct cli *cli)
     char path[CLI_URL_SIZE];
     json_t *job, *answer, *error;
     size_t at;
-    int status = cli_read_job(cli, &job);
+    int status = cli_read_job(cli, &job, NULL);
 
     if (status != 0)
         return status;

@@ -53,7 +53,7 @@ static int run_plan(struct cli *cli)
 {
     char path[CLI_URL_SIZE];
     json_t *job, *answer;
-    int status = cli_read_job(cli, &job);
+    int status = cli_read_job(cli, &job, NULL);
 
     if (status != 0)
         return status;

@@ -373,29 +373,97 @@ const struct cli_verb cli_job_status = {
 
 static const struct cli_flag inspect_flags[] = {
     {"version", FLAG_NUMBER, "N", "an older version that is kept"},
+    {"hcl", FLAG_SWITCH, NULL, "the file that it was read of, as somebody submitted it"},
+    {"with-vars", FLAG_SWITCH, NULL, "with -hcl: the values of its variables, too"},
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
-static int run_inspect(struct cli *cli)
+/* TEXT within the quotes of a shell. */
+static void print_quoted(FILE *out, const char *text)
 {
-    json_t *job, *shown = NULL;
-    int64_t number = -1;
+    for (; *text != '\0'; text++) {
+        if (*text == '\'')
+            (void)fputs("'\\''", out);
+        else
+            (void)fputc(*text, out);
+    }
+}
 
-    if (cli_number(cli, "version", &number) != 0)
-        return CLI_USAGE;
-    int status = cli_find_job(cli, cli_argument(cli, 0), &job);
+/* On standard error: standard output is the file. */
+static void print_values(const json_t *source)
+{
+    json_t *flags = json_object_get(source, "VariableFlags"), *value;
+    const char *files = cli_value(source, "Variables"), *name;
+
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "\nIt was submitted with:\n");
+    json_object_foreach(flags, name, value)
+    {
+        (void)fputs("-var '", stderr);
+        print_quoted(stderr, name);
+        (void)fputc('=', stderr);
+        print_quoted(stderr, cli_value(flags, name));
+        (void)fputs("'\n", stderr);
+    }
+    if (files[0] != '\0')
+        (void)fprintf(stderr, "-var-file:\n%s", files);
+}
+
+static int inspect_source(struct cli *cli, const json_t *job, int64_t number)
+{
+    char path[CLI_URL_SIZE];
+    json_t *source;
+
+    if (number < 0)
+        number = json_integer_value(json_object_get(job, "Version"));
+    int status = cli_get(cli,
+                         cli_path(cli, path, "/v1/job/%s/submission?version=%s",
+                                  cli_value(job, "ID"), cli_format("%lld", (long long)number)),
+                         &source, NULL);
     if (status != 0)
         return status;
-    cli->namespace = cli_namespace_of(cli, job);
+    if (cli->json)
+        cli_print_json(source);
+    else
+        (void)fputs(cli_value(source, "Source"), stdout);
+    if (cli_switch(cli, "with-vars") && !cli->json)
+        print_values(source);
+    json_decref(source);
+    return 0;
+}
+
+static int inspect_job(struct cli *cli, json_t *job, int64_t number)
+{
+    json_t *shown = NULL;
+    int status = 0;
+
     if (number < 0)
         shown = json_incref(job);
     else
         status = cli_find_version(cli, job, number, &shown);
-    if (status == 0) {
-        json_t *wrapped = json_pack("{s:o}", "Job", shown);
-        cli_print_json(wrapped);
-        json_decref(wrapped);
-    }
+    if (status != 0)
+        return status;
+    json_t *wrapped = json_pack("{s:o}", "Job", shown);
+    cli_print_json(wrapped);
+    json_decref(wrapped);
+    return 0;
+}
+
+static int run_inspect(struct cli *cli)
+{
+    json_t *job;
+    int64_t number = -1;
+
+    if (cli_number(cli, "version", &number) != 0)
+        return CLI_USAGE;
+    if (cli_switch(cli, "with-vars") && !cli_switch(cli, "hcl"))
+        return cli_fail(CLI_USAGE, "-with-vars goes with -hcl");
+    int status = cli_find_job(cli, cli_argument(cli, 0), &job);
+    if (status != 0)
+        return status;
+    cli->namespace = cli_namespace_of(cli, job);
+    status =
+        cli_switch(cli, "hcl") ? inspect_source(cli, job, number) : inspect_job(cli, job, number);
     json_decref(job);
     return status;
 }
@@ -406,9 +474,12 @@ const struct cli_verb cli_job_inspect = {
     .arguments = "ID",
     .min = 1,
     .max = 1,
-    .summary = "Print a job as the agent keeps it, in JSON",
-    .help = "    $ cairn job inspect web\n"
-            "    $ cairn job inspect -version 3 web",
+    .summary = "Print a job as the agent keeps it, in JSON, or the file that it was read of",
+    .help = "  The file is that of whoever submitted the version; one that was scaled has none.\n"
+            "  With -json all that is kept of it is printed.\n\n"
+            "    $ cairn job inspect web\n"
+            "    $ cairn job inspect -version 3 web\n"
+            "    $ cairn job inspect -hcl web > web.nomad",
     .flags = inspect_flags,
     .run = run_inspect,
 };

@@ -168,7 +168,8 @@ int rollout_fail(struct alone *alone, const struct gathering *gathering, const c
     }
     (void)text_format(text, sizeof(text), "%s - rolling back to job version %llu", description,
                       (unsigned long long)version);
-    int code = version_again(alone, stable, &outcome, "deployment-watcher", evaluation, err);
+    int code =
+        version_again(alone, &job->public, stable, &outcome, "deployment-watcher", evaluation, err);
     if (code == 0)
         *ret_reverted = (int64_t)version;
     if (code == 0)

@@ -170,7 +170,7 @@ static int change_count(struct alone *alone, struct job *job, size_t g,
     if (code < 0)
         json_decref(json);
     else
-        code = register_json(alone, json, NULL, "job-scaling", evaluation, err);
+        code = register_json(alone, json, NULL, NULL, "job-scaling", evaluation, err);
     return code;
 }
 

@@ -1,4 +1,5 @@
-/* Versions of a job over HTTP: those that are kept, and how each differs from another one. */
+/* Versions of a job over HTTP: those that are kept, how each differs from another one, and what it
+ * was read of. */
 #include "agent/api/part.h"
 #include "test/agent/api/query.h"
 
@@ -128,6 +129,64 @@ static void test_what_cannot_be_compared_is_refused(void **state)
     assert_refused(*state, "/v1/job/none/versions?diffs=true", 404, "job not found");
 }
 
+/* What PUT /v1/jobs says of a job "read" of one group, with SUBMISSION. */
+static int submit(struct whole_node *node, const char *submission, char **ret_body)
+{
+    char body[1024];
+
+    assert_true(text_format(
+        body, sizeof(body),
+        "{\"Job\":{\"ID\":\"read\",\"Datacenters\":[\"*\"],\"TaskGroups\":[{\"Name\":\"g\","
+        "\"Tasks\":[{\"Name\":\"t\",\"Driver\":\"mock_driver\"}]}]},\"Submission\":%s}",
+        submission));
+    return talk(node,
+                &(struct question){
+                    .method = "PUT", .path = "/v1/jobs", .body = body, .length = strlen(body)},
+                ret_body);
+}
+
+static void test_what_it_was_read_of_is_given_back(void **state)
+{
+    char *body;
+
+    assert_int_equal(submit(*state,
+                            "{\"Source\":\"job \\\"read\\\" {}\",\"Format\":\"hcl2\","
+                            "\"VariableFlags\":{\"a\":\"b c\"},\"Variables\":\"d = 1\"}",
+                            &body),
+                     200);
+    free(body);
+    json_t *source = get(*state, "/v1/job/read/submission?version=0");
+    json_t *index = json_object_get(source, "JobModifyIndex");
+    assert_true(json_integer_value(index) > 0);
+    json_t *wanted =
+        json_pack("{s:s, s:s, s:{s:s}, s:s, s:s, s:s, s:i, s:O}", "Source", "job \"read\" {}",
+                  "Format", "hcl2", "VariableFlags", "a", "b c", "Variables", "d = 1", "Namespace",
+                  "default", "JobID", "read", "Version", 0, "JobModifyIndex", index);
+    assert_true(json_equal(source, wanted));
+    json_decref(wanted);
+    json_decref(source);
+    source = get(*state, "/v1/job/read");
+    assert_null(json_object_get(source, "cairnSource"));
+    json_decref(source);
+}
+
+static void test_what_was_not_submitted_is_not_there(void **state)
+{
+    char *body;
+
+    assert_refused(*state, "/v1/job/web/submission?version=0", 404, "job source not found");
+    assert_refused(*state, "/v1/job/web/submission?version=7", 404, "job source not found");
+    assert_refused(*state, "/v1/job/none/submission?version=0", 404, "job source not found");
+    assert_refused(*state, "/v1/job/web/submission", 400,
+                   "Unable to parse job submission version parameter");
+    assert_refused(*state, "/v1/job/web/submission?version=-1", 400,
+                   "Unable to parse job submission version parameter");
+    assert_int_equal(submit(*state, "{\"Source\":5}", &body), 400);
+    assert_non_null(strstr(body, "Submission must have texts"));
+    free(body);
+    assert_refused(*state, "/v1/job/read", 404, "job not found");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_versions, node_close)
 
 int main(void)
@@ -138,6 +197,8 @@ int main(void)
         TEST(test_differences_are_told_to_who_asks_and_where_there_are_two),
         TEST(test_version_that_is_stopped_differs_by_that),
         TEST(test_what_cannot_be_compared_is_refused),
+        TEST(test_what_it_was_read_of_is_given_back),
+        TEST(test_what_was_not_submitted_is_not_there),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

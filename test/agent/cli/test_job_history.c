@@ -1,4 +1,5 @@
-/* cairn job history and inspect -version: versions of a job, and how they differ. */
+/* cairn job history, and inspect of a version: how versions of a job differ, and what they were
+ * read of. */
 #include "test/agent/cli/answering.h"
 
 /* 2020-09-13T12:26:40Z */
@@ -23,6 +24,13 @@ static char *run(struct typed *typed, const struct cli_verb *verb, const char *l
                         {.path = "/v1/job/shop/versions",
                          .body = "{\"Versions\":[" VERSION("7") "," VERSION("6") "," VERSION(
                              "5") "],\"Diffs\":[" DIFF("2", "3") "," DIFF("1", "2") "]}"},
+                        {.path = "/v1/job/shop/submission?version=5",
+                         .body = "job source not found",
+                         .status = 404},
+                        {.path = "/v1/job/shop/submission",
+                         .body = "{\"Source\":\"job \\\"shop\\\" {}\\n\",\"Version\":6,"
+                                 "\"VariableFlags\":{\"a\":\"it's\"},"
+                                 "\"Variables\":\"b = 1\\n\"}"},
                         {.path = "/v1/job/shop", .body = JOB},
                         {.path = NULL},
                     });
@@ -94,6 +102,34 @@ static void test_one_version_is_inspected(void **state)
     json_decref(json);
 }
 
+static void test_file_that_it_was_read_of_is_printed(void **state)
+{
+    struct typed *typed = *state;
+    char *asked = run(typed, &cli_job_inspect, "job inspect -hcl -version 6 shop");
+
+    assert_int_equal(typed->status, CLI_OK);
+    assert_says(asked, "/v1/job/shop/submission?version=6");
+    assert_string_equal(typed->out, "job \"shop\" {}\n");
+    assert_string_equal(typed->complain, "");
+    free(asked);
+    free(run(typed, &cli_job_inspect, "job inspect -hcl -with-vars -version 6 shop"));
+    assert_string_equal(typed->out, "job \"shop\" {}\n");
+    assert_string_equal(typed->complain, "\nIt was submitted with:\n"
+                                         "-var 'a=it'\\''s'\n"
+                                         "-var-file:\n"
+                                         "b = 1\n");
+    free(run(typed, &cli_job_inspect, "job inspect -hcl -json -version 6 shop"));
+    json_t *json = json_loads(typed->out, 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(json, "Variables")), "b = 1\n");
+    json_decref(json);
+    free(run(typed, &cli_job_inspect, "job inspect -hcl -version 5 shop"));
+    assert_int_equal(typed->status, CLI_FAILED);
+    assert_string_equal(typed->complain, "cairn: job source not found\n");
+    free(run(typed, &cli_job_inspect, "job inspect -with-vars shop"));
+    assert_int_equal(typed->status, CLI_USAGE);
+    assert_string_equal(typed->complain, "cairn: -with-vars goes with -hcl\n");
+}
+
 static void test_version_that_is_not_kept_is_said(void **state)
 {
     static const char *const lines[] = {"job history -version 4 shop",
@@ -116,6 +152,7 @@ int main(void)
         TEST(test_versions_are_listed),
         TEST(test_differences_are_shown_as_a_plan_shows_them),
         TEST(test_one_version_is_inspected),
+        TEST(test_file_that_it_was_read_of_is_printed),
         TEST(test_version_that_is_not_kept_is_said),
     };
 
