@@ -68,7 +68,7 @@ def many_jobs_fill_a_node_which_answers_restarts_and_is_emptied():
 
     for number in range(NODE_ALLOCS // JOB_ALLOCS):
         node.call('DELETE', '/v1/job/full-%d?purge=true' % number, timeout_s=30)
-    wait_for('the allocs to be gone', lambda: node.get('/v1/jobs') == [], limit_s=30, pause_s=0.5)
+    wait_for('the allocs to be gone', lambda: node.get('/v1/jobs') == [], limit_s=120, pause_s=0.5)
     assert node.allocs() == []
     node.finish()
 

@@ -171,7 +171,7 @@ def the_command_line_does_the_same():
 
 
 if __name__ == '__main__':
-    tap([what_is_wrong_is_refused_in_nomads_words,
-         a_group_is_scaled_and_its_events_outlive_the_daemon,
-         policies_are_found_by_their_ids,
-         the_command_line_does_the_same])
+    sys.exit(tap([what_is_wrong_is_refused_in_nomads_words,
+                  a_group_is_scaled_and_its_events_outlive_the_daemon,
+                  policies_are_found_by_their_ids,
+                  the_command_line_does_the_same]))

@@ -216,8 +216,8 @@ def the_command_line_says_all_of_it():
     node.close()
 
 
-tap([without_the_block_nobody_asks_for_tokens, nobody_does_anything_and_the_first_token_all,
-     the_first_token_is_what_a_credential_says, two_people_have_what_their_policies_grant,
-     tokens_outlive_the_daemon_and_their_secrets_are_nowhere,
-     who_owns_the_data_directory_lets_in_another_first_token,
-     nothing_listens_beyond_loopback_for_everybody, the_command_line_says_all_of_it])
+sys.exit(tap([without_the_block_nobody_asks_for_tokens, nobody_does_anything_and_the_first_token_all,
+              the_first_token_is_what_a_credential_says, two_people_have_what_their_policies_grant,
+              tokens_outlive_the_daemon_and_their_secrets_are_nowhere,
+              who_owns_the_data_directory_lets_in_another_first_token,
+              nothing_listens_beyond_loopback_for_everybody, the_command_line_says_all_of_it]))
