@@ -11,6 +11,7 @@ static const struct cli_verb *const verbs[] = {
     &cli_job_plan,
     &cli_job_inspect,
     &cli_job_history,
+    &cli_job_tag,
     &cli_job_revert,
     &cli_job_promote,
     &cli_job_scale,

@@ -93,7 +93,7 @@ struct api_request {
     struct api *api;
     struct http_exchange *exchange;
     const struct api_route *route;
-    const char *argument;            /* what * in the route's path stood for, or "" */
+    const char *argument;            /* what the first * in the route's path stood for, or "" */
     const char *namespace;           /* "default" unless given; "*": all */
     const char *prefix;              /* "" unless given */
     struct life_subject subject;     /* what the answer is about: its index is the answer's, */
@@ -147,7 +147,7 @@ struct api_need {
 };
 
 struct api_route {
-    const char *path; /* with at most one *, which stands for at least one byte */
+    const char *path; /* with a *, which stands for at least one byte, and a second, for a name */
     uint8_t methods;
     enum api_blocks blocks;
     api_handler *handle;
@@ -158,8 +158,7 @@ extern const struct api_route api_routes[];
 extern const size_t api_routes_count;
 
 /* The route for PATH and one of METHOD, or for any method; NULL: there is none.  RET_ARGUMENT is
- * what
- * * stands for. */
+ * what the first * stands for. */
 const struct api_route *api_route_of(const char *path, uint8_t method,
                                      char ret_argument[API_ARGUMENT_SIZE]);
 const struct api_route *api_find_route(const char *path, char ret_argument[API_ARGUMENT_SIZE]);
@@ -522,8 +521,8 @@ api_handler api_acl_bootstrap, api_acl_policies, api_acl_policy_get, api_acl_pol
 
 api_handler api_jobs_list, api_jobs_register, api_jobs_parse, api_job_get, api_job_delete,
     api_job_allocations, api_job_evaluations, api_job_evaluate, api_job_summary, api_job_versions,
-    api_job_submission, api_job_deployment, api_job_deployments, api_job_update, api_job_revert,
-    api_validate_job;
+    api_job_submission, api_job_tag, api_job_deployment, api_job_deployments, api_job_update,
+    api_job_revert, api_validate_job;
 api_handler api_job_plan;
 api_handler api_job_scale, api_job_scale_status, api_policies_list, api_policy_get;
 api_handler api_job_dispatch;

@@ -57,6 +57,7 @@ const struct api_route api_routes[] = {
     {"/v1/job/*/evaluations",            API_GET,           BLOCKS_ON_JOB,   api_job_evaluations,   IN_NAMESPACE(READ_JOB)},
     {"/v1/job/*/summary",                API_GET,           BLOCKS_ON_JOB,   api_job_summary,       IN_NAMESPACE(READ_JOB)},
     {"/v1/job/*/versions",               API_GET,           BLOCKS_ON_JOB,   api_job_versions,      IN_NAMESPACE(READ_JOB)},
+    {"/v1/job/*/versions/*/tag",         API_PUT_OR_DELETE, BLOCKS_NOT,      api_job_tag,           IN_NAMESPACE(SUBMIT_JOB, TAG_JOB_VERSION)},
     {"/v1/job/*/deployments",            API_GET,           BLOCKS_ON_JOB,   api_job_deployments,   IN_NAMESPACE(READ_JOB)},
     {"/v1/job/*/deployment",             API_GET,           BLOCKS_ON_JOB,   api_job_deployment,    IN_NAMESPACE(READ_JOB)},
     {"/v1/job/*/plan",                   API_PUT,           BLOCKS_NOT,      api_job_plan,          IN_BODY(SUBMIT_JOB, PLAN_JOB)},
@@ -186,17 +187,35 @@ const struct api_route api_routes[] = {
 
 const size_t api_routes_count = COUNT_OF(api_routes);
 
-/* True if PATH is PATTERN; what stands for its * is copied. */
+/* How long the rest of PATH, of LENGTH, is before TAIL and a name, which is the last * of a pattern
+ * with two; SIZE_MAX: there are none. */
+static size_t before_name(const char *path, size_t length, const char *tail)
+{
+    size_t end = length - strlen(tail);
+
+    if (length <= strlen(tail) || !text_ends_with(path, tail))
+        return SIZE_MAX;
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] != '/')
+        begin--;
+    return begin == end ? SIZE_MAX : begin;
+}
+
+/* True if PATH is PATTERN; what stands for its first * is copied. */
 static bool path_matches(const char *pattern, const char *path, char argument[API_ARGUMENT_SIZE])
 {
-    const char *star = strchr(pattern, '*');
+    const char *star = strchr(pattern, '*'), *second = star == NULL ? NULL : strchr(star + 1, '*');
+    size_t length = strlen(path);
 
     argument[0] = '\0';
     if (star == NULL)
         return text_equal(pattern, path);
-    size_t before = (size_t)(star - pattern), after = strlen(star + 1), length = strlen(path);
-    if (length <= before + after || strncmp(pattern, path, before) != 0 ||
-        !text_ends_with(path, star + 1))
+    if (second != NULL)
+        length = before_name(path, length, second + 1);
+    size_t before = (size_t)(star - pattern);
+    size_t after = second == NULL ? strlen(star + 1) : (size_t)(second - star - 1);
+    if (length == SIZE_MAX || length <= before + after || strncmp(pattern, path, before) != 0 ||
+        strncmp(path + length - after, star + 1, after) != 0)
         return false;
     length -= before + after;
     if (length >= API_ARGUMENT_SIZE)

@@ -354,6 +354,20 @@ int alone_fail_deployment(struct alone *alone, const char *deployment_id,
 /* The NTH version of JOB, 0: the newest; false: it is not kept.  Borrowed as JOB is. */
 bool alone_version(const struct alone_job *job, size_t nth, struct alone_job *ret_version);
 
+/* A name for a version, by which it is found and kept. */
+struct alone_tag {
+    const char *namespace, *job_id;
+    const char *name, *description; /* borrowed, "": none */
+    uint64_t version;
+    bool latest; /* whichever that is */
+};
+
+/* As alone_register; RET_TAG is owned, {"Name", "Description", "TaggedTime"}.  ERR_GONE: there is
+ * no such version, or tag; ERR_INVALID: another one has that tag; ERR_LIMIT: too many have one. */
+int alone_tag(struct alone *alone, const struct alone_tag *tag, json_t **ret_tag, struct err *err);
+int alone_untag(struct alone *alone, const char *namespace, const char *job_id, const char *name,
+                struct err *err);
+
 /* What somebody wrote of which the version NUMBER of JOB was read, a Submission of the API with
  * whose it is: a new reference.  NULL: none is kept. */
 json_t *alone_source(const struct alone *alone, const struct alone_job *job, uint64_t number);

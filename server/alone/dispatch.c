@@ -57,7 +57,6 @@ static int make_job(struct alone *alone, const struct job *job,
     if (code < 0)
         return code;
     version_strip(*ret_json);
-    (void)json_object_del(*ret_json, "Stable"); /* of the job that it is made of */
     return 0;
 }
 

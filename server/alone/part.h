@@ -631,6 +631,10 @@ int rollout_fail(struct alone *alone, const struct gathering *gathering, const c
 
 /* --- versions before the newest one (versions.c) --- */
 
+/* 0, or ERR_LIMIT if those of JOB, as JSON, that must not be forgotten have more than ROOM bytes.
+ */
+int versions_check(const json_t *job, size_t room, struct err *err);
+
 /* What the next version of JOB, as JSON, has behind it, of at most ROOM bytes: a new reference. */
 json_t *versions_before_next(const json_t *job, size_t room);
 

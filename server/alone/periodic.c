@@ -51,8 +51,7 @@ static int launch(struct alone *alone, struct job *job, int64_t at_s,
     if (made == NULL)
         return err_set(err, ERR_LIMIT, "the id of what is launched would be too long");
     version_strip(made);
-    (void)json_object_del(made, "Stable"); /* of the job that it is made of */
-    (void)json_object_del(made, "Stop");
+    (void)json_object_del(made, "Stop"); /* of the job that it is made of */
     int code = register_json(alone, made, NULL, NULL, "periodic-job", ret_evaluation, err);
     if (code < 0)
         return code;

@@ -34,6 +34,14 @@ static int check_size(size_t bytes, struct err *err)
                    bytes_max);
 }
 
+/* What one value of the journal has for others beside a job of BYTES. */
+static size_t room_beside(size_t bytes)
+{
+    size_t bytes_max = JOURNAL_VALUE_BYTES_MAX - STAMPS_BYTES_MAX;
+
+    return bytes < bytes_max ? bytes_max - bytes : 0;
+}
+
 /* PORTS, for which no node was asked yet, as if each was alone on an address of its own. */
 static void pretend_ports(struct spec_ports *ports, char ips[SPEC_PORTS_MAX][ADDRESS_SIZE])
 {
@@ -172,12 +180,14 @@ static void carry_kept(const struct alone *alone, const struct job *job, json_t 
 {
     static const struct outcome newer = {"cancelled", "Cancelled due to newer version of job"};
     static const char *const carried[] = {"cairnDeployment", "cairnDeployments", "cairnVersions",
-                                          "Stable"};
+                                          "Stable", "VersionTag"};
 
     for (size_t i = 0; i < COUNT_OF(carried); i++) {
         json_t *kept = json_object_get(job->json, carried[i]);
         if (kept != NULL)
             check(json_object_set(json, carried[i], kept) == 0);
+        else
+            (void)json_object_del(json, carried[i]); /* of the job, or the version, it is made of */
     }
     if (!changed || job->json == NULL)
         return;
@@ -186,10 +196,10 @@ static void carry_kept(const struct alone *alone, const struct job *job, json_t 
     if (deployment != NULL)
         check(json_object_set_new(json, "cairnDeployment", deployment) == 0);
     (void)json_object_del(json, "cairnVersions"); /* mostly missing */
-    size_t room =
-        JOURNAL_VALUE_BYTES_MAX - STAMPS_BYTES_MAX - json_dumpb(json, NULL, 0, JSON_COMPACT);
+    size_t room = room_beside(json_dumpb(json, NULL, 0, JSON_COMPACT));
     check(json_object_set_new(json, "cairnVersions", versions_before_next(job->json, room)) == 0);
     (void)json_object_del(json, "Stable"); /* of the one before */
+    (void)json_object_del(json, "VersionTag");
 }
 
 bool job_is_same(const json_t *a, const json_t *b)
@@ -198,7 +208,8 @@ bool job_is_same(const json_t *a, const json_t *b)
                                           "JobModifyIndex",  "SubmitTime",       "Stop",
                                           "Status",          "Stable",           "cairnQueued",
                                           "cairnDeployment", "cairnDeployments", "cairnVersions",
-                                          "cairnScaling",    "cairnLaunched",    "cairnSource"};
+                                          "cairnScaling",    "cairnLaunched",    "cairnSource",
+                                          "VersionTag"};
     json_t *left = json_copy((json_t *)(uintptr_t)a), *right = json_copy((json_t *)(uintptr_t)b);
 
     for (size_t i = 0; i < COUNT_OF(stamped); i++) {
@@ -319,16 +330,19 @@ static int accept(struct alone *alone, json_t *json, struct job **ret_job, struc
     const char *namespace = json_string_value(json_object_get(json, "Namespace"));
     const char *id = json_string_value(json_object_get(json, "ID"));
     struct job *job = job_find(alone, namespace, id);
+    size_t bytes = json_dumpb(json, NULL, 0, JSON_COMPACT);
     int code = alone_check_names(alone, json, err);
 
     if (code == 0)
         code = check_transition(job, json, err);
+    if (code == 0 && job != NULL)
+        code = versions_check(job->json, room_beside(bytes), err);
     if (code == 0)
         code = periodic_check(alone, json, err);
     if (code == 0)
         code = life_check_turn(alone->config.life, 0, err);
     if (code == 0)
-        code = alone_check_job(alone, job, json_dumpb(json, NULL, 0, JSON_COMPACT), err);
+        code = alone_check_job(alone, job, bytes, err);
     if (code < 0)
         json_decref(json);
     else
@@ -421,7 +435,6 @@ int version_again(struct alone *alone, const struct alone_job *job, const json_t
 
     check(json != NULL);
     version_strip(json);
-    (void)json_object_del(json, "Stable");
     (void)json_object_del(json, "Stop");
     int code = register_json(alone, json, source, outcome, why, ret_evaluation, err);
     json_decref(source);

@@ -68,6 +68,14 @@ static void tell(struct api_request *request, json_t *versions, size_t reference
     api_aside_start(request, &telling->aside);
 }
 
+static bool is_called(const json_t *version, const char *tag)
+{
+    const char *name =
+        json_string_value(json_object_get(json_object_get(version, "VersionTag"), "Name"));
+
+    return name != NULL && text_equal(name, tag);
+}
+
 /* Which of VERSIONS the query wants all to be compared with; false after refusing it. */
 static bool find_reference(struct api_request *request, const json_t *versions,
                            size_t *ret_reference)
@@ -78,20 +86,20 @@ static bool find_reference(struct api_request *request, const json_t *versions,
     size_t i;
 
     *ret_reference = SIZE_MAX;
-    if (tag != NULL && tag[0] != '\0') {
-        api_refuse(request, 404, "tag \"%.60s\" not found: versions have no tags here", tag);
-        return false;
-    }
+    bool named = tag != NULL && tag[0] != '\0';
     if (!api_query_number(request, "diff_version", &wanted))
         return false;
-    if (wanted < 0)
+    if (!named && wanted < 0)
         return true;
     json_array_foreach(versions, i, version)
     {
-        if (json_integer_value(json_object_get(version, "Version")) == wanted)
+        if (named ? is_called(version, tag)
+                  : json_integer_value(json_object_get(version, "Version")) == wanted)
             *ret_reference = i;
     }
-    if (*ret_reference == SIZE_MAX)
+    if (*ret_reference == SIZE_MAX && named)
+        api_refuse(request, 404, "tag \"%.60s\" not found", tag);
+    else if (*ret_reference == SIZE_MAX)
         api_refuse(request, 404, "version %" PRId64 " not found", wanted);
     return *ret_reference != SIZE_MAX;
 }
@@ -141,6 +149,86 @@ void api_job_submission(struct api_request *request)
     else
         api_reply(request, source);
 }
+
+/* --- tags --- */
+
+/* Of the path ".../versions/<tag>/tag", which the route has seen to. */
+static void tag_of_path(const struct api_request *request, char to[API_ARGUMENT_SIZE])
+{
+    const char *path = http_path(request->exchange), *end = path + strlen(path) - strlen("/tag");
+    const char *begin = end;
+
+    while (begin[-1] != '/')
+        begin--;
+    (void)text_format(to, API_ARGUMENT_SIZE, "%.*s", (int)(end - begin), begin);
+}
+
+static json_t *make_tagged(struct api *api, void *ctx)
+{
+    json_t *tag = json_loads(ctx, 0, NULL);
+
+    check(json_object_set_new(tag, "Index", json_integer((json_int_t)api_index(api))) == 0);
+    return tag;
+}
+
+/* TAG (moved), once it is true. */
+static void reply_tagged(struct api_request *request, json_t *tag)
+{
+    char *text = json_dumps(tag, JSON_COMPACT);
+
+    check(text != NULL);
+    json_decref(tag);
+    life_after_commit(request->api->parts->life, api_deferred_answer,
+                      api_defer(request, make_tagged, text));
+}
+
+static void apply_tag(struct api_request *request, const char *name)
+{
+    json_t *body = api_body(request, true), *tag = NULL;
+    const char *description = json_string_value(json_object_get(body, "Description"));
+    json_int_t version = json_integer_value(json_object_get(body, "Version"));
+    struct alone_tag wanted = {.namespace = request->namespace,
+                               .job_id = request->argument,
+                               .name = name,
+                               .description = description == NULL ? "" : description,
+                               .version = (uint64_t)version,
+                               .latest = json_is_true(json_object_get(body, "Latest"))};
+    struct err err = {0};
+
+    if (body == NULL)
+        return;
+    if (!api_field_is(body, "Description", JSON_STRING) || !api_field_is(body, "Latest", JSON_TRUE))
+        api_refuse(request, 400, "Description must be a text, and Latest true or false");
+    else if (!api_field_is(body, "Version", JSON_INTEGER) || version < 0)
+        api_refuse(request, 400, "Version must be a whole number, and not below 0");
+    else if (wanted.latest && version > 0)
+        api_refuse(request, 400, "version must be zero when tagging latest, got: %lld",
+                   (long long)version);
+    else if (alone_tag(request->api->parts->alone, &wanted, &tag, &err) != 0)
+        api_refuse_err(request, &err);
+    else
+        reply_tagged(request, tag);
+    json_decref(body);
+}
+
+/* Nomad's words (v2.0.5 nomad/job_endpoint.go TagVersion). */
+void api_job_tag(struct api_request *request)
+{
+    char name[API_ARGUMENT_SIZE];
+    struct err err = {0};
+
+    tag_of_path(request, name);
+    if (!text_equal(http_method(request->exchange), "DELETE"))
+        apply_tag(request, name);
+    else if (alone_untag(request->api->parts->alone, request->namespace, request->argument, name,
+                         &err) != 0)
+        api_refuse_err(request, &err);
+    else
+        reply_tagged(request,
+                     json_pack("{s:s, s:s, s:i}", "Name", "", "Description", "", "TaggedTime", 0));
+}
+
+/* --- the way back --- */
 
 /* Nomad's words (v2.0.5 nomad/job_endpoint.go Revert). */
 void api_job_revert(struct api_request *request)

@@ -7,6 +7,7 @@
 static const struct cli_flag history_flags[] = {
     {"p", FLAG_SWITCH, NULL, "how each version differs from the one before it"},
     {"diff-version", FLAG_NUMBER, "N", "with -p: from this one"},
+    {"diff-tag", FLAG_TEXT, "NAME", "with -p: from the one with this tag"},
     {"version", FLAG_NUMBER, "N", "this one only"},
     {"full", FLAG_SWITCH, NULL, "each version as JSON"},
     {NULL, FLAG_SWITCH, NULL, NULL},
@@ -18,18 +19,24 @@ static bool is_shown(const json_t *version, int64_t only)
     return only < 0 || json_integer_value(json_object_get(version, "Version")) == only;
 }
 
+static const char *tag_of(const json_t *version)
+{
+    return cli_value(json_object_get(version, "VersionTag"), "Name");
+}
+
 static void print_table(const json_t *versions, int64_t only)
 {
     struct cli_table table = {0};
     json_t *version;
     size_t at;
 
-    cli_row(&table, "Version", "Stable", "Submit Date");
+    cli_row(&table, "Version", "Stable", "Submit Date", "Tag");
     json_array_foreach(versions, at, version)
     {
         if (is_shown(version, only))
             cli_row(&table, cli_value(version, "Version"), cli_value(version, "Stable"),
-                    cli_time(json_integer_value(json_object_get(version, "SubmitTime"))));
+                    cli_time(json_integer_value(json_object_get(version, "SubmitTime"))),
+                    tag_of(version));
     }
     cli_table_print(&table, stdout);
 }
@@ -54,6 +61,8 @@ static void print_differences(const json_t *versions, const json_t *diffs, int64
         cli_row(&table, "Stable", cli_value(version, "Stable"));
         cli_row(&table, "Submit Date",
                 cli_time(json_integer_value(json_object_get(version, "SubmitTime"))));
+        if (tag_of(version)[0] != '\0')
+            cli_row(&table, "Tag", tag_of(version));
         cli_table_print_pairs(&table, stdout);
         if (diff != NULL && !text_equal(cli_value(diff, "Type"), "None")) {
             (void)puts("Diff        =");
@@ -77,18 +86,18 @@ static void print_versions(const json_t *versions, int64_t only)
 }
 
 /* The answer about the versions of JOB, of which one is ONLY, or below 0 whichever; that it has no
- * such version is said.  With DIFFS, how they differ from REFERENCE, "": each from the one before.
- */
+ * such version is said.  With DIFFS, how they differ from REFERENCE, a version or a tag, "": each
+ * from the one before. */
 static int ask_versions(struct cli *cli, const json_t *job, int64_t only, bool diffs,
-                        const char *reference, json_t **ret_answer)
+                        const char *reference, bool is_tag, json_t **ret_answer)
 {
     char path[CLI_URL_SIZE];
     const char *id = cli_value(job, "ID");
     json_t *answer, *version;
     size_t at;
     int status = cli_get(cli,
-                         cli_path(cli, path, "/v1/job/%s/versions?diffs=%s&diff_version=%s", id,
-                                  diffs ? "true" : "false", reference),
+                         cli_path(cli, path, "/v1/job/%s/versions?diffs=%s&diff_%s=%s", id,
+                                  diffs ? "true" : "false", is_tag ? "tag" : "version", reference),
                          &answer, NULL);
 
     if (status != 0)
@@ -108,7 +117,7 @@ int cli_find_version(struct cli *cli, const json_t *job, int64_t number, json_t 
 {
     json_t *answer, *version;
     size_t at;
-    int status = ask_versions(cli, job, number, false, "", &answer);
+    int status = ask_versions(cli, job, number, false, "", false, &answer);
 
     if (status != 0)
         return status;
@@ -123,16 +132,19 @@ int cli_find_version(struct cli *cli, const json_t *job, int64_t number, json_t 
 
 static int show_versions(struct cli *cli, json_t *job)
 {
-    const char *reference = cli_text(cli, "diff-version", "");
+    const char *reference = cli_text(cli, "diff-version", ""), *tag = cli_text(cli, "diff-tag", "");
     bool diffs = cli_switch(cli, "p");
     int64_t only = -1, unused;
     json_t *answer;
 
     if (cli_number(cli, "version", &only) != 0 || cli_number(cli, "diff-version", &unused) != 0)
         return CLI_USAGE;
-    if (reference[0] != '\0' && !diffs)
-        return cli_fail(CLI_USAGE, "-diff-version goes with -p");
-    int status = ask_versions(cli, job, only, diffs, reference, &answer);
+    if ((reference[0] != '\0' || tag[0] != '\0') && !diffs)
+        return cli_fail(CLI_USAGE, "-diff-version and -diff-tag go with -p");
+    if (reference[0] != '\0' && tag[0] != '\0')
+        return cli_fail(CLI_USAGE, "either -diff-version or -diff-tag");
+    int status = ask_versions(cli, job, only, diffs, tag[0] != '\0' ? tag : reference,
+                              tag[0] != '\0', &answer);
     if (status != 0)
         return status;
     const json_t *versions = json_object_get(answer, "Versions");
@@ -171,19 +183,45 @@ static const struct cli_flag revert_flags[] = {
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
+/* The version of JOB that TEXT means: its number, or its tag. */
+static int find_number(struct cli *cli, const json_t *job, const char *text, int64_t *ret_number)
+{
+    json_t *answer, *version;
+    bool found = false;
+    size_t at;
+
+    if (text_to_i64(text, ret_number) && *ret_number >= 0)
+        return 0;
+    int status = ask_versions(cli, job, -1, false, "", false, &answer);
+    if (status != 0)
+        return status;
+    json_array_foreach(json_object_get(answer, "Versions"), at, version)
+    {
+        if (!text_equal(tag_of(version), text))
+            continue;
+        *ret_number = json_integer_value(json_object_get(version, "Version"));
+        found = true;
+    }
+    json_decref(answer);
+    return found ? 0
+                 : cli_fail(CLI_USAGE,
+                            "\"%s\" is no version and no tag: `cairn job history %s` lists them",
+                            text, cli_value(job, "ID"));
+}
+
 static int revert(struct cli *cli, json_t *job)
 {
     char path[CLI_URL_SIZE];
     json_t *answer = NULL;
     int64_t version;
+    int status = find_number(cli, job, cli_argument(cli, 1), &version);
 
-    if (!text_to_i64(cli_argument(cli, 1), &version) || version < 0)
-        return cli_fail(CLI_USAGE, "\"%s\" is no version: `cairn job history %s` lists them",
-                        cli_argument(cli, 1), cli_value(job, "ID"));
+    if (status != 0)
+        return status;
     json_t *body =
         json_pack("{s:s, s:I}", "JobID", cli_value(job, "ID"), "JobVersion", (json_int_t)version);
     check(body != NULL);
-    int status =
+    status =
         cli_put(cli, cli_path(cli, path, "/v1/job/%s/revert", cli_value(job, "ID")), body, &answer);
     json_decref(body);
     if (status == 0 && cli->json)
@@ -205,7 +243,7 @@ static int run_revert(struct cli *cli)
 const struct cli_verb cli_job_revert = {
     .group = "job",
     .name = "revert",
-    .arguments = "ID VERSION",
+    .arguments = "ID VERSION|TAG",
     .min = 2,
     .max = 2,
     .summary = "Run an older version of a job again, as its newest one",

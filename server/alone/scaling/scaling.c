@@ -128,7 +128,6 @@ static json_t *with_count(const json_t *job, size_t g, int64_t count)
     check(json_array_set_new(groups, g, group) == 0);
     check(json_object_set_new(json, "TaskGroups", groups) == 0);
     version_strip(json);
-    (void)json_object_del(json, "Stable"); /* of the one before */
     return json;
 }
 

@@ -1,5 +1,5 @@
-/* Versions of a job over HTTP: those that are kept, how each differs from another one, and what it
- * was read of. */
+/* Versions of a job over HTTP: those that are kept, how each differs from another one, what it was
+ * read of, and what it is called. */
 #include "agent/api/part.h"
 #include "test/agent/api/query.h"
 
@@ -129,6 +129,73 @@ static void test_what_cannot_be_compared_is_refused(void **state)
     assert_refused(*state, "/v1/job/none/versions?diffs=true", 404, "job not found");
 }
 
+/* What METHOD /v1/job/web/versions/NAME/tag with BODY says. */
+static json_t *tag(struct whole_node *node, const char *method, const char *name, const char *body,
+                   int wanted)
+{
+    char path[128], *said;
+
+    assert_true(text_format(path, sizeof(path), "/v1/job/web/versions/%s/tag", name));
+    int status = talk(
+        node,
+        &(struct question){.method = method, .path = path, .body = body, .length = strlen(body)},
+        &said);
+    json_t *json = json_loads(said, JSON_DECODE_ANY, NULL);
+    if (status != wanted)
+        fail_msg("%d %s", status, said);
+    free(said);
+    return json;
+}
+
+static void test_version_has_a_tag(void **state)
+{
+    json_t *said =
+        tag(*state, "PUT", "the%20good", "{\"Version\":1,\"Description\":\"words\"}", 200);
+
+    assert_string_equal(json_string_value(json_object_get(said, "Name")), "the good");
+    assert_string_equal(json_string_value(json_object_get(said, "Description")), "words");
+    assert_true(json_integer_value(json_object_get(said, "TaggedTime")) > 0);
+    assert_true(json_integer_value(json_object_get(said, "Index")) > 0);
+    json_decref(said);
+    json_t *answer = get(*state, "/v1/job/web/versions?diffs=true&diff_tag=the%20good");
+    const json_t *versions = json_object_get(answer, "Versions");
+    const json_t *own = json_object_get(json_array_get(versions, 1), "VersionTag");
+    assert_string_equal(json_string_value(json_object_get(own, "Name")), "the good");
+    assert_diff(json_array_get(json_object_get(answer, "Diffs"), 0), "Edited", "2", "3");
+    assert_diff(json_array_get(json_object_get(answer, "Diffs"), 1), "None", NULL, NULL);
+    json_decref(answer);
+    json_decref(tag(*state, "POST", "last", "{\"Latest\":true}", 200));
+    answer = get(*state, "/v1/job/web");
+    own = json_object_get(answer, "VersionTag");
+    assert_string_equal(json_string_value(json_object_get(own, "Name")), "last");
+    json_decref(answer);
+    json_decref(tag(*state, "DELETE", "last", "", 200));
+    answer = get(*state, "/v1/job/web");
+    assert_true(json_is_null(json_object_get(answer, "VersionTag")));
+    json_decref(answer);
+}
+
+static void test_tag_that_cannot_be_is_refused(void **state)
+{
+    static const struct {
+        const char *method, *body;
+        int status;
+    } rows[] = {
+        {"PUT", "{\"Version\":7}", 404},
+        {"PUT", "{\"Version\":-1}", 400},
+        {"PUT", "{\"Version\":\"1\"}", 400},
+        {"PUT", "{\"Description\":5}", 400},
+        {"PUT", "{\"Latest\":\"true\"}", 400},
+        {"PUT", "{\"Latest\":true,\"Version\":1}", 400},
+        {"PUT", "[]", 400},
+        {"DELETE", "", 404},
+        {"GET", "", 404}, /* of a job of that name */
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        json_decref(tag(*state, rows[i].method, "none", rows[i].body, rows[i].status));
+}
+
 /* What PUT /v1/jobs says of a job "read" of one group, with SUBMISSION. */
 static int submit(struct whole_node *node, const char *submission, char **ret_body)
 {
@@ -197,6 +264,8 @@ int main(void)
         TEST(test_differences_are_told_to_who_asks_and_where_there_are_two),
         TEST(test_version_that_is_stopped_differs_by_that),
         TEST(test_what_cannot_be_compared_is_refused),
+        TEST(test_version_has_a_tag),
+        TEST(test_tag_that_cannot_be_is_refused),
         TEST(test_what_it_was_read_of_is_given_back),
         TEST(test_what_was_not_submitted_is_not_there),
     };
