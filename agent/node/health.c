@@ -1,7 +1,6 @@
 #include "agent/node/health.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "agent/node/entry.h"
 
 enum { EVENTS_MAX = 10 }; /* as many as Nomad keeps of a node */
 static const int64_t WORDS_EVERY_NS = INT64_C(60000000000);
@@ -50,26 +49,11 @@ static bool is_whole(const json_t *json)
 int health_read(struct health *health, const struct store *store, const struct say *log,
                 int64_t now_unix_ns, struct err *err)
 {
-    char *text = NULL;
-    size_t length = 0;
-    int code = store->meta_read(store->ctx, key, &text, &length, err);
-
     health->untold = false;
-    health->json = code == 0 ? json_loadb(text, length, 0, NULL) : NULL;
-    free(text);
-    if (code == 0 && !is_whole(health->json))
-        code = err_set(err, ERR_CORRUPT, "what was known of the drivers makes no sense");
-    if (code == 0)
-        return 0;
-    json_decref(health->json);
-    health->json = empty();
-    if (code != ERR_CORRUPT)
-        return code == ERR_GONE ? 0 : code;
-    say(log, SAY_WARN, "journal", "put into quarantine, and begun anew error=%s",
-        text_value(err->text));
-    return store->quarantine == NULL
-               ? 0
-               : store->quarantine(store->ctx, "meta", key, err->text, now_unix_ns, err);
+    int code = entry_read(store, log, key, is_whole, now_unix_ns, &health->json, err);
+    if (health->json == NULL)
+        health->json = empty();
+    return code;
 }
 
 void health_free(struct health *health)
@@ -182,10 +166,7 @@ void health_tell(struct health *health, struct core *core)
 {
     if (!health->untold)
         return;
-    char *text = json_dumps(health->json, JSON_COMPACT | JSON_SORT_KEYS);
-    check(text != NULL); /* all of it is whole UTF-8 */
-    core_meta(core, key, text, strlen(text));
-    free(text);
+    entry_write(core, key, health->json);
     health->untold = false;
 }
 
