@@ -426,6 +426,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
     parts->host_volumes = alone_hosted(parts->alone);
     parts->control = storage_control(parts->storage);
     identity_keep(&parts->node.identity, parts->core);
+    node_meta_begin(&parts->node.meta, parts->life, parts->alone);
     parts->disk = disk_watch_new(parts);
     note_health(parts);
     int code = life_start(parts->life, &start, err);

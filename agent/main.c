@@ -43,6 +43,7 @@ static const struct cli_verb *const verbs[] = {
     &cli_node_status,
     &cli_node_eligibility,
     &cli_node_drain,
+    &cli_node_meta,
     &cli_plugin_status,
     &cli_volume_status,
     &cli_volume_init,

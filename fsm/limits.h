@@ -82,6 +82,10 @@ enum {
     NODE_SOURCES_BYTES_MAX = 256 << 20, /* of what people wrote of their versions */
     NODE_VOLUMES_MAX = 8192,            /* of storage plugins, that are registered */
     NODE_HOST_VOLUMES_MAX = 1024,       /* that plugins of the host make, or that are registered */
+    NODE_META_MAX = 256,                /* keys of its metadata that are set while it runs */
+    NODE_META_KEY_SIZE = 256,           /* of one, with its NUL */
+    NODE_META_VALUE_MAX = 4096,         /* bytes of what one is set to */
+    NODE_META_BYTES_MAX = 64 << 10,     /* of all of them together, as JSON */
     NODE_CORES_MAX = 1024,              /* processors that tasks may have for themselves */
     NODE_ADDRESSES_MAX = 64,            /* that ports are given out on, in all host networks */
 };

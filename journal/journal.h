@@ -5,7 +5,7 @@
  *   state       kind + id          the machine's record as it is now
  *   base        kind + id          the machine's record where its history in `log` begins
  *   spec        key                what was asked for ("alloc/<id>", "job/<namespace>/<id>")
- *   meta        name               schema version, node id, boot id, clock, counters
+ *   meta        name               schema version, node id, boot id, clock, counters, metadata
  *   quarantine  sequence           whatever could not be read, with the reason
  *
  * Records are FlatBuffers, verified before they are read; FlatBuffers types do not leave the room

@@ -118,6 +118,9 @@ int hcl_complain(const struct hcl_file *file, struct hcl_place place, const char
                  struct hcl_error *error, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
+/* True if TEXT can stand for itself in an expression. */
+bool hcl_is_name(const char *text);
+
 /* The candidate that WORD is most likely a misspelling of, or NULL.  Borrowed from CANDIDATES. */
 const char *hcl_closest(const char *word, const char *const *candidates, size_t count);
 

@@ -236,8 +236,10 @@ void api_act(struct api_request *request, json_t *body,
 /* True if its query has nothing that Nomad acts on and its route does not; else it is refused. */
 bool api_is_served(struct api_request *request);
 
-/* True if it names no other node and no other server; else it is refused. */
+/* True if its query names no other node and no other server, or ID (may be NULL), which is of its
+ * body, no other node; else it is refused. */
 bool api_is_of_this_agent(struct api_request *request);
+bool api_names_this_node(struct api_request *request, const char *id);
 
 /* The field of a job's registration BODY that Nomad acts on and we do not; NULL: there is none. */
 const char *api_unserved_field(const json_t *body);
@@ -539,7 +541,7 @@ api_handler api_host_volumes_list, api_host_volume_get, api_host_volume_create,
     api_host_volume_register, api_host_volume_delete;
 api_handler api_plugins_list, api_plugin_get;
 api_handler api_nodes_list, api_node_get, api_node_allocations, api_node_drain,
-    api_node_eligibility, api_client_stats;
+    api_node_eligibility, api_client_stats, api_metadata_get, api_metadata_apply;
 api_handler api_fs_list, api_fs_stat, api_fs_cat, api_fs_readat, api_fs_stream, api_fs_logs;
 api_handler api_agent_self, api_agent_health, api_agent_members, api_agent_servers,
     api_agent_monitor, api_status_leader, api_status_peers, api_regions, api_namespaces,

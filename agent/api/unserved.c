@@ -74,17 +74,22 @@ bool api_is_served(struct api_request *request)
     return true;
 }
 
+bool api_names_this_node(struct api_request *request, const char *id)
+{
+    if (id == NULL || id[0] == '\0' || text_starts_with(request->api->parts->node.identity.id, id))
+        return true;
+    api_refuse(request, 404, "Unknown node %.40s", id);
+    return false;
+}
+
 bool api_is_of_this_agent(struct api_request *request)
 {
     const struct parts *parts = request->api->parts;
-    const char *node = http_query(request->exchange, "node_id");
     const char *server = http_query(request->exchange, "server_id");
     char name[sizeof(parts->config->name) + sizeof(parts->config->region) + 1];
 
-    if (node != NULL && node[0] != '\0' && !text_starts_with(parts->node.identity.id, node)) {
-        api_refuse(request, 404, "Unknown node %.40s", node);
+    if (!api_names_this_node(request, http_query(request->exchange, "node_id")))
         return false;
-    }
     (void)text_format(name, sizeof(name), "%s.%s", parts->config->name,
                       parts->config->region); /* it fits; as members say it */
     if (server == NULL || server[0] == '\0' || text_equal(server, "leader") ||

@@ -26,7 +26,6 @@ static const struct {
     {"node",       "config",         "the agent has no servers that could be changed"},
     {"node",       "identity",       no_keys},
     {"node",       "intro",          no_servers},
-    {"node",       "meta",           "set client.meta in the agent's configuration"},
     {"node",       "pool",           "there is one pool of nodes here, \"default\""},
     {"eval",       "delete",         "evaluations go with the agent, of itself"},
     {"deployment", "unblock",        "deployments of several regions are of Nomad Enterprise"},

@@ -237,12 +237,13 @@ int node_init(struct node *node, const struct store *store, const struct say *sa
     node->known.datacenter = config->datacenter;
     node->known.region = config->region;
     node->known.class = config->node_class;
-    node->known.meta = config->meta;
     collect_attributes(node, config);
-    return 0;
+    node->meta = (struct node_meta){.configured = &config->meta, .merged = &node->known.meta};
+    return node_meta_read(&node->meta, store, say, now.unix_ns, err);
 }
 
 void node_free(struct node *node)
 {
     pairs_free(&node->known.attributes);
+    node_meta_free(&node->meta);
 }

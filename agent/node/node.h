@@ -3,6 +3,7 @@
 #define CAIRN_AGENT_NODE_NODE_H
 
 #include "agent/config/config.h"
+#include "agent/node/meta.h"
 #include "core/identity.h"
 #include "drivers/drivers.h"
 #include "hooks/hooks.h"
@@ -16,6 +17,7 @@ struct node {
     char mark[MARK_SIZE]; /* what our cgroups are found by */
     struct host_facts facts;
     struct hooks_node known; /* what tasks may know; attributes and meta owned */
+    struct node_meta meta;   /* where that is from */
     struct alone_address addresses[NODE_ADDRESSES_MAX]; /* that ports are given out on */
     char interfaces[NODE_ADDRESSES_MAX][32];            /* of each */
     size_t addresses_count;
@@ -25,10 +27,10 @@ struct node {
     struct room room;      /* what of it is for allocs; UINT64_MAX: nobody knows */
 };
 
-/* Takes the identity from STORE (core/identity.h) and reads the host's facts.  NODE is zeroed: most
- * of it nobody ever touches, and so it is no memory.  The mark is the beginning of the first id
- * this data directory had; it is kept in a file, so that who loses the journal still finds what
- * runs (I-17). */
+/* Takes the identity from STORE (core/identity.h), and the metadata, and reads the host's facts.
+ * NODE is zeroed: most of it nobody ever touches, and so it is no memory.  The mark is the
+ * beginning of the first id this data directory had; it is kept in a file, so that who loses the
+ * journal still finds what runs (I-17). */
 int node_init(struct node *node, const struct store *store, const struct say *say,
               const struct config *config, struct err *err);
 void node_free(struct node *node);

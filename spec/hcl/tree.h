@@ -256,9 +256,6 @@ void hcl_texts_drop(struct hcl_texts *texts);
 /* What BUFFER holds as the call's result; NULL with the error set if it grew too long. */
 json_t *hcl_call_text(const struct hcl_call *call, struct hcl_buffer *buffer);
 
-/* True if TEXT can stand for itself in an expression. */
-bool hcl_is_name(const char *text);
-
 /* Writes the character POINT in UTF-8, up to 4 bytes; returns how many. */
 size_t hcl_put_character(char *to, uint32_t point);
 

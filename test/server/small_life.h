@@ -31,6 +31,11 @@ struct stored_blob {
     size_t length;
 };
 
+struct stored_blobs {
+    struct stored_blob *items;
+    size_t count, size;
+};
+
 struct small_life;
 
 /* A claim that is asked for, or given back. */
@@ -52,14 +57,11 @@ struct small_life {
         struct stored_record *items;
         size_t count, size;
     } records;
-    struct {
-        struct stored_blob *items;
-        size_t count, size;
-    } specs;
+    struct stored_blobs specs, metas;
     uint64_t sequence, turn, now_ms, drawn;
     size_t kept;            /* ended allocs */
     const char *datacenter; /* of the node */
-    struct spec_pairs attributes;
+    struct spec_pairs attributes, meta;
     const char *lacks_driver; /* NULL: none */
     struct room room;
     struct core_set cores;
@@ -107,30 +109,35 @@ static inline void small_keep_record(struct small_life *small, const struct jour
     assert_null(fsm_senseless(&from->id, from->record)); /* else the next start would not take it */
 }
 
-static inline struct stored_blob *small_spec(struct small_life *small, const char *key)
+static inline struct stored_blob *small_blob(const struct stored_blobs *blobs, const char *key)
 {
-    for (size_t i = 0; i < small->specs.count; i++) {
-        if (text_equal(small->specs.items[i].key, key))
-            return &small->specs.items[i];
+    for (size_t i = 0; i < blobs->count; i++) {
+        if (text_equal(blobs->items[i].key, key))
+            return &blobs->items[i];
     }
     return NULL;
 }
 
-static inline void small_keep_spec(struct small_life *small, const char *key, const void *bytes,
+static inline struct stored_blob *small_spec(struct small_life *small, const char *key)
+{
+    return small_blob(&small->specs, key);
+}
+
+static inline void small_keep_blob(struct stored_blobs *blobs, const char *key, const void *bytes,
                                    size_t length)
 {
-    struct stored_blob *stored = small_spec(small, key);
+    struct stored_blob *stored = small_blob(blobs, key);
 
     if (stored == NULL && bytes == NULL)
         return;
     if (stored == NULL) {
-        stored = list_more(&small->specs);
+        stored = list_more(blobs);
         *stored = (struct stored_blob){.bytes = NULL};
         assert_true(text_copy(stored->key, sizeof(stored->key), key));
     }
     free(stored->bytes);
     if (bytes == NULL) {
-        *stored = small->specs.items[--small->specs.count];
+        *stored = blobs->items[--blobs->count];
         return;
     }
     stored->bytes = malloc(length + 1);
@@ -138,6 +145,12 @@ static inline void small_keep_spec(struct small_life *small, const char *key, co
     memcpy(stored->bytes, bytes, length);
     stored->bytes[length] = '\0';
     stored->length = length;
+}
+
+static inline void small_keep_spec(struct small_life *small, const char *key, const void *bytes,
+                                   size_t length)
+{
+    small_keep_blob(&small->specs, key, bytes, length);
 }
 
 static inline int small_commit(void *ctx, const struct journal_batch *batch, struct err *err)
@@ -161,6 +174,9 @@ static inline int small_commit(void *ctx, const struct journal_batch *batch, str
         small_keep_spec(small, blob->key, blob->bytes, blob->length);
         small->job_was_saved |= text_starts_with(blob->key, "job/") && blob->bytes != NULL;
     }
+    for (size_t i = 0; i < batch->metas_count; i++)
+        small_keep_blob(&small->metas, batch->metas[i].key, batch->metas[i].bytes,
+                        batch->metas[i].length);
     small->sequence += batch->events_count;
     small->turn++;
     return 0;
@@ -216,12 +232,9 @@ static inline int small_each_bad_spec(void *ctx, journal_bad *bad, void *cb_ctx,
     return 0;
 }
 
-static inline int small_spec_read(void *ctx, const char *key, char **ret_bytes, size_t *ret_length,
-                                  struct err *err)
+static inline int small_read(const struct stored_blob *stored, const char *key, char **ret_bytes,
+                             size_t *ret_length, struct err *err)
 {
-    const struct stored_blob *stored = small_spec(ctx, key);
-
-    ((struct small_life *)ctx)->specs_read += text_starts_with(key, "alloc/");
     if (stored == NULL)
         return err_set(err, ERR_GONE, "no %s", key);
     *ret_bytes = malloc(stored->length + 1);
@@ -229,6 +242,21 @@ static inline int small_spec_read(void *ctx, const char *key, char **ret_bytes, 
     memcpy(*ret_bytes, stored->bytes, stored->length + 1);
     *ret_length = stored->length;
     return 0;
+}
+
+static inline int small_spec_read(void *ctx, const char *key, char **ret_bytes, size_t *ret_length,
+                                  struct err *err)
+{
+    ((struct small_life *)ctx)->specs_read += text_starts_with(key, "alloc/");
+    return small_read(small_spec(ctx, key), key, ret_bytes, ret_length, err);
+}
+
+static inline int small_meta_read(void *ctx, const char *name, char **ret_bytes, size_t *ret_length,
+                                  struct err *err)
+{
+    const struct small_life *small = ctx;
+
+    return small_read(small_blob(&small->metas, name), name, ret_bytes, ret_length, err);
 }
 
 /* --- the world --- */
@@ -462,7 +490,8 @@ static inline void small_begin(struct small_life *small)
                   .each_record = small_each_record,
                   .each_spec = small_each_spec,
                   .each_bad_spec = small_each_bad_spec,
-                  .spec_read = small_spec_read},
+                  .spec_read = small_spec_read,
+                  .meta_read = small_meta_read},
         .say = {small_line, small},
         .now = small_now,
         .random = small_random,
@@ -481,7 +510,8 @@ static inline void small_begin(struct small_life *small)
                            .name = "node",
                            .datacenter = small->datacenter,
                            .class = "",
-                           .attributes = &small->attributes},
+                           .attributes = &small->attributes,
+                           .meta = &small->meta},
                  .region = "global",
                  .room = small->room,
                  .cores = small->cores,
@@ -544,8 +574,11 @@ static inline int small_close(void **state)
         free(small->records.items[i].record);
     for (size_t i = 0; i < small->specs.count; i++)
         free(small->specs.items[i].bytes);
+    for (size_t i = 0; i < small->metas.count; i++)
+        free(small->metas.items[i].bytes);
     free(small->records.items);
     free(small->specs.items);
+    free(small->metas.items);
     free(small);
     return 0;
 }

@@ -183,12 +183,17 @@ static inline void whole_open(struct whole_node *node)
     parts->loop = loop_new();
     int code = journal_open(node->directory, JOURNAL_WRITE, &parts->journal, &err);
     check(code == 0);
+    struct store store = store_of_journal(parts->journal);
+    parts->node.meta =
+        (struct node_meta){.configured = &node->config.meta, .merged = &parts->node.known.meta};
+    code = node_meta_read(&parts->node.meta, &store, NULL, 0, &err);
+    check(code == 0);
     parts->specs = specs_new(parts->journal);
     parts->tally = tally_new();
     whole_open_rooms(node);
     struct life_world world = {
         .ctx = node,
-        .store = store_of_journal(parts->journal),
+        .store = store,
         .now = whole_now,
         .random = whole_random,
         .perform = whole_perform,
@@ -202,7 +207,11 @@ static inline void whole_open(struct whole_node *node)
         .ctx = node,
         .new_id = whole_new_id,
         .placed = whole_placed,
-        .node = {.known = {.id = "", .name = "", .datacenter = "dc1", .class = ""},
+        .node = {.known = {.id = "",
+                           .name = "",
+                           .datacenter = "dc1",
+                           .class = "",
+                           .meta = &parts->node.known.meta},
                  .region = "global",
                  .room = {.cpu_mhz = UINT64_MAX, .memory_mb = UINT64_MAX, .disk_mb = UINT64_MAX}},
         .allocs_kept = 50,
@@ -214,6 +223,7 @@ static inline void whole_open(struct whole_node *node)
     parts->alone = alone_new(&alone);
     parts->storage = alone_storage(parts->alone);
     parts->host_volumes = alone_hosted(parts->alone);
+    node_meta_begin(&parts->node.meta, parts->life, parts->alone);
     code = life_start(parts->life, &(struct life_start){.authority = true}, &err);
     check(code == 0);
     whole_turns(node);
@@ -242,6 +252,7 @@ static inline void whole_close(struct whole_node *node)
     specs_free(node->parts.specs);
     tally_free(node->parts.tally);
     life_free(node->parts.life);
+    node_meta_free(&node->parts.node.meta);
     journal_close(node->parts.journal);
     loop_free(node->parts.loop);
     /* What cannot be removed is left in /tmp. */

@@ -131,6 +131,7 @@ static const struct typed {
     {&cli_volume_delete, "volume delete x"},
     {&cli_volume_deregister, "volume deregister x"},
     {&cli_status, "status x"},
+    {&cli_node_meta, "node meta read"},
 };
 
 /* They pass on what they get. */
