@@ -42,14 +42,30 @@ static size_t room_beside(size_t bytes)
     return bytes < bytes_max ? bytes_max - bytes : 0;
 }
 
-/* PORTS, for which no node was asked yet, as if each was alone on an address of its own. */
+static bool is_asked_for(const struct spec_ports *ports, size_t value)
+{
+    for (size_t i = 0; i < ports->count; i++) {
+        if (ports->items[i].is_static && ports->items[i].value == value)
+            return true;
+    }
+    return false;
+}
+
+/* PORTS, for which no node was asked yet, as if each was on an address of its own.  Those of a task
+ * are on one, as are static ports of one number that are on networks of their own: what is given
+ * out has a number that no other has, as long as any. */
 static void pretend_ports(struct spec_ports *ports, char ips[SPEC_PORTS_MAX][ADDRESS_SIZE])
 {
+    uint16_t next = UINT16_MAX;
+
     for (size_t i = 0; i < ports->count; i++) {
         (void)text_format(ips[i], ADDRESS_SIZE, "127.0.1.%zu", i); /* fits */
         ports->items[i].host_ip = ips[i];
-        if (!ports->items[i].is_static)
-            ports->items[i].value = UINT16_MAX; /* as long as any */
+        if (ports->items[i].is_static)
+            continue;
+        while (is_asked_for(ports, next))
+            next--;
+        ports->items[i].value = next--;
     }
 }
 

@@ -425,6 +425,28 @@ static void test_a_plan_takes_no_port(void **state)
     assert_int_equal(run(small, "k", 1, STATIC_80, "/bin/a").placed, 1);
 }
 
+/* Those of a task are all on one address. */
+static void test_task_has_several_ports(void **state)
+{
+    static const char network[] =
+        "{\"ReservedPorts\":[{\"Label\":\"a\",\"Value\":65535}],"
+        "\"DynamicPorts\":[{\"Label\":\"b\"},{\"Label\":\"c\"},{\"Label\":\"d\"}]}";
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+    json_t *job =
+        json_pack("{s:s, s:[{s:s, s:[{s:s, s:s, s:{s:s}, s:{s:[o]}}]}]}", "ID", "j", "TaskGroups",
+                  "Name", "g", "Tasks", "Name", "t", "Driver", "raw_exec", "Config", "command",
+                  "/bin/a", "Resources", "Networks", json_loads(network, 0, NULL));
+
+    assert_non_null(job);
+    if (alone_register(small->alone, job, &evaluation, NULL, &err) != 0)
+        fail_msg("%s", err.text);
+    small_settle(small);
+    assert_int_equal(small_count(small, "j", NULL).live, 1);
+    json_decref(job);
+}
+
 static void test_a_specification_that_is_lost_costs_its_ports(void **state)
 {
     struct small_life *small = *state;
@@ -484,6 +506,7 @@ int main(void)
         SMALL_TEST(test_who_ends_before_it_began_gives_the_port_back),
         SMALL_TEST(test_a_commit_that_fails_takes_the_ports_back),
         SMALL_TEST(test_a_plan_takes_no_port),
+        SMALL_TEST(test_task_has_several_ports),
         SMALL_TEST(test_a_specification_that_is_lost_costs_its_ports),
         SMALL_TEST(test_two_that_have_one_port_are_told),
     };
