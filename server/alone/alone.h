@@ -185,6 +185,9 @@ void alone_wanted_free(struct alone_wanted *wanted);
  * of WANTED was read; on any thread.  ERR_INVALID: it is none. */
 int alone_read_source(const json_t *submission, struct alone_wanted *wanted, struct err *err);
 
+/* 0, or ERR_INVALID if JOB names a region, a namespace or a pool of nodes that is not there. */
+int alone_check_names(struct alone *alone, const json_t *job, struct err *err);
+
 /* As alone_register, of a job that was read; WANTED is moved. */
 int alone_register_read(struct alone *alone, struct alone_wanted *wanted,
                         struct alone_evaluation *ret_evaluation, struct err *err);

@@ -173,10 +173,6 @@ struct alloc_spec *alone_read_spec(const struct alone *alone, const char *alloc)
 /* True if the two say the same, apart from what registering adds. */
 bool job_is_same(const json_t *a, const json_t *b);
 
-/* 0, or ERR_INVALID if JSON, a job that is wanted, names a region, a namespace or a pool of nodes
- * that is not there (register.c). */
-int alone_check_names(struct alone *alone, const json_t *json, struct err *err);
-
 /* The number NAME of a job or a group, 0 if there is none. */
 uint64_t job_number(const json_t *object, const char *name);
 

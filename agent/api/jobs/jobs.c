@@ -394,19 +394,18 @@ void api_job_delete(struct api_request *request)
 /* What is read to be told what is in it; nothing is changed. */
 struct inspection {
     struct api_aside aside;
-    const struct assign_plans *plans;
     struct writer answer; /* of 200 */
     char *refusal;        /* what is wrong with the file */
     struct err err;       /* else */
 };
 
-static void free_inspection(struct api_aside *aside)
+static void run_inspection(struct api_aside *aside)
 {
-    struct inspection *inspection = (struct inspection *)aside;
+    struct inspection *to = (struct inspection *)aside;
+    json_t *job = api_aside_parse(aside, PARSE_JOB, &to->refusal, &to->err);
 
-    free(inspection->answer.bytes);
-    free(inspection->refusal);
-    free(inspection);
+    if (job != NULL)
+        put_json_new(&to->answer, NULL, job);
 }
 
 static void answer_inspection(struct api_request *request, struct api_aside *aside)
@@ -421,58 +420,88 @@ static void answer_inspection(struct api_request *request, struct api_aside *asi
         api_refuse_err(request, &inspection->err);
 }
 
-static void inspect(struct api_request *request, void (*run)(struct api_aside *aside))
+static void free_inspection(struct api_aside *aside)
 {
-    struct inspection *inspection = calloc(1, sizeof(*inspection));
+    struct inspection *inspection = (struct inspection *)aside;
 
-    check(inspection != NULL);
-    inspection->aside =
-        (struct api_aside){.run = run, .answer = answer_inspection, .free = free_inspection};
-    inspection->plans = alone_plans(request->api->parts->alone);
-    inspection->answer = api_writer(request);
-    api_aside_read(request, &inspection->aside);
-}
-
-static void run_parse(struct api_aside *aside)
-{
-    struct inspection *to = (struct inspection *)aside;
-    json_t *job = api_aside_parse(aside, PARSE_JOB, &to->refusal, &to->err);
-
-    if (job != NULL)
-        put_json_new(&to->answer, NULL, job);
+    free(inspection->answer.bytes);
+    free(inspection->refusal);
+    free(inspection);
 }
 
 void api_jobs_parse(struct api_request *request)
 {
-    inspect(request, run_parse);
+    struct inspection *inspection = calloc(1, sizeof(*inspection));
+
+    check(inspection != NULL);
+    inspection->aside = (struct api_aside){
+        .run = run_inspection, .answer = answer_inspection, .free = free_inspection};
+    inspection->answer = api_writer(request);
+    api_aside_read(request, &inspection->aside);
 }
 
-static void run_validate(struct api_aside *aside)
-{
-    struct inspection *to = (struct inspection *)aside;
-    json_t *body = api_aside_parse(aside, PARSE_OBJECT, NULL, &to->err);
-    json_t *errors = json_array();
-    struct alone_wanted wanted = {0};
-    char *warnings = NULL;
+/* A job that is read to be told what is wrong with it. */
+struct validation {
+    struct api_aside aside;
+    const struct assign_plans *plans;
+    struct alone_wanted wanted; /* its job is NULL if there is none: */
+    json_t *errors;             /* NULL: it is not even JSON, and */
+    struct err err;             /* says why */
+    char *warnings;             /* NULL: none */
+};
 
-    if (body != NULL) {
-        if (alone_read_job(to->plans, body, &wanted, errors, &to->err) == 0)
-            warnings = jobspec_warnings(wanted.job);
-        else if (json_array_size(errors) == 0)
-            check(json_array_append_new(errors, api_text(to->err.text)) == 0);
-        const char *first = json_string_value(json_array_get(errors, 0));
-        put_json_new(&to->answer, NULL,
-                     json_pack("{s:b, s:O, s:s, s:s}", "DriverConfigValidated", 1,
-                               "ValidationErrors", errors, "Error", first != NULL ? first : "",
-                               "Warnings", warnings != NULL ? warnings : ""));
-        free(warnings);
-        alone_wanted_free(&wanted);
-    }
-    json_decref(errors);
+static void run_validation(struct api_aside *aside)
+{
+    struct validation *to = (struct validation *)aside;
+    json_t *body = api_aside_parse(aside, PARSE_OBJECT, NULL, &to->err);
+
+    if (body == NULL)
+        return;
+    to->errors = json_array();
+    if (alone_read_job(to->plans, body, &to->wanted, to->errors, &to->err) == 0)
+        to->warnings = jobspec_warnings(to->wanted.job);
+    else if (json_array_size(to->errors) == 0)
+        check(json_array_append_new(to->errors, api_text(to->err.text)) == 0);
     json_decref(body);
+}
+
+static void answer_validation(struct api_request *request, struct api_aside *aside)
+{
+    struct validation *validation = (struct validation *)aside;
+    json_t *errors = validation->errors;
+
+    if (errors == NULL) {
+        api_refuse_err(request, &validation->err);
+        return;
+    }
+    if (validation->wanted.job != NULL &&
+        alone_check_names(request->api->parts->alone, validation->wanted.job, &validation->err) !=
+            0)
+        check(json_array_append_new(errors, api_text(validation->err.text)) == 0);
+    const char *first = json_string_value(json_array_get(errors, 0));
+    api_reply(request,
+              json_pack("{s:b, s:O, s:s, s:s}", "DriverConfigValidated", 1, "ValidationErrors",
+                        errors, "Error", first != NULL ? first : "", "Warnings",
+                        validation->warnings != NULL ? validation->warnings : ""));
+}
+
+static void free_validation(struct api_aside *aside)
+{
+    struct validation *validation = (struct validation *)aside;
+
+    alone_wanted_free(&validation->wanted);
+    json_decref(validation->errors);
+    free(validation->warnings);
+    free(validation);
 }
 
 void api_validate_job(struct api_request *request)
 {
-    inspect(request, run_validate);
+    struct validation *validation = calloc(1, sizeof(*validation));
+
+    check(validation != NULL);
+    validation->aside = (struct api_aside){
+        .run = run_validation, .answer = answer_validation, .free = free_validation};
+    validation->plans = alone_plans(request->api->parts->alone);
+    api_aside_read(request, &validation->aside);
 }

@@ -129,6 +129,42 @@ static void test_registration_with_what_is_not_served_is_refused(void **state)
     }
 }
 
+/* As PUT /v1/jobs would; what else is wrong with it is told by those who read it. */
+static void test_validation_knows_what_a_job_names(void **state)
+{
+    static const struct {
+        const char *field, *says;
+    } jobs[] = {
+        {"\"Namespace\": \"foo\"", "nonexistent namespace \"foo\""},
+        {"\"NodePool\": \"gpu\"", "nonexistent node pool \"gpu\""},
+        {"\"Region\": \"eu\"", "No path to region: this is \"global\", not \"eu\""},
+        {"\"Namespace\": \"default\"", ""},
+    };
+    char text[512], *body;
+
+    for (size_t i = 0; i < COUNT_OF(jobs); i++) {
+        assert_true(
+            text_format(text, sizeof(text),
+                        "{\"Job\": {\"ID\": \"web\", %s, \"TaskGroups\": [{\"Name\": \"g\", "
+                        "\"Tasks\": [{\"Name\": \"t\", \"Driver\": \"raw_exec\", "
+                        "\"Config\": {\"command\": \"/bin/true\"}}]}]}}",
+                        jobs[i].field));
+        assert_int_equal(talk(*state,
+                              &(struct question){.method = "PUT",
+                                                 .path = "/v1/validate/job",
+                                                 .body = text,
+                                                 .length = strlen(text)},
+                              &body),
+                         200);
+        json_t *answer = json_loads(body, 0, NULL);
+        assert_string_equal(json_string_value(json_object_get(answer, "Error")), jobs[i].says);
+        assert_int_equal(json_array_size(json_object_get(answer, "ValidationErrors")),
+                         jobs[i].says[0] != '\0');
+        json_decref(answer);
+        free(body);
+    }
+}
+
 static void test_other_nodes_and_servers_are_not_asked(void **state)
 {
     struct whole_node *node = *state;
@@ -253,6 +289,7 @@ int main(void)
         TEST(test_list_is_one_page),
         TEST(test_evaluation_tells_what_waits_behind_it),
         TEST(test_registration_with_what_is_not_served_is_refused),
+        TEST(test_validation_knows_what_a_job_names),
         TEST(test_other_nodes_and_servers_are_not_asked),
         TEST(test_evaluations_are_listed_by_job_and_status),
         TEST(test_what_else_a_list_shows_is_asked_for),
