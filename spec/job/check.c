@@ -336,7 +336,9 @@ static void check_map(struct jobspec_work *work, const json_t *object,
     }
 }
 
-static void check_restart(struct jobspec_work *work, const json_t *restart)
+/* As Nomad, it does not ask of a task's own that the attempts fit: where they do not, they never
+ * run out. */
+static void check_restart(struct jobspec_work *work, const json_t *restart, bool of_task)
 {
     json_int_t attempts = whole_of(restart, "Attempts"), delay = whole_of(restart, "Delay");
     json_int_t interval = whole_of(restart, "Interval"), needed;
@@ -354,7 +356,7 @@ static void check_restart(struct jobspec_work *work, const json_t *restart)
     if (interval < SECONDS(5))
         jobspec_complain(work, restart, "Interval", NULL,
                          "the restart interval must be at least 5s");
-    else if (__builtin_mul_overflow(attempts, delay, &needed) || needed > interval) {
+    else if (!of_task && (__builtin_mul_overflow(attempts, delay, &needed) || needed > interval)) {
         text_from_duration_ns(text[0], sizeof(text[0]), delay);
         text_from_duration_ns(text[1], sizeof(text[1]), interval);
         jobspec_complain(work, restart, "Interval",
@@ -511,7 +513,7 @@ static void check_task(struct jobspec_work *work, const json_t *task, const json
     check_resources(work, json_object_get(task, "Resources"));
     if (!json_equal(json_object_get(task, "RestartPolicy"),
                     json_object_get(group, "RestartPolicy")))
-        check_restart(work, json_object_get(task, "RestartPolicy"));
+        check_restart(work, json_object_get(task, "RestartPolicy"), true);
     check_lifecycle(work, json_object_get(task, "Lifecycle"));
     jobspec_check_mounts(work, group, task);
     jobspec_check_artifacts(work, task);
@@ -580,7 +582,7 @@ static void check_group(struct jobspec_work *work, const json_t *job, const json
     check_name(work, group, "Name", "group", spec_group_name_fault);
     check_map(work, group, &jobspec_group_schema, "Meta", false);
     check_constraints(work, group, false);
-    check_restart(work, json_object_get(group, "RestartPolicy"));
+    check_restart(work, json_object_get(group, "RestartPolicy"), false);
     if (!is_of_nodes(job))
         check_reschedule(work, json_object_get(group, "ReschedulePolicy"));
     if (lasts(job))

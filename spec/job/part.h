@@ -10,6 +10,7 @@ struct jobspec_origin {
     const json_t *object;
     const char *field; /* JSON name; "" for the object itself */
     struct hcl_place place;
+    bool told; /* what is there could not be computed, which is among the problems */
 };
 
 struct jobspec_origins {
@@ -53,6 +54,9 @@ void jobspec_remember(struct jobspec_work *work, const json_t *object, const cha
 
 /* True if FIELD was given, also when its value was refused: then it is not missing. */
 bool jobspec_was_given(const struct jobspec_work *work, const json_t *object, const char *field);
+
+/* True if what FIELD is could not be computed: then nobody tells that it is missing as well. */
+bool jobspec_was_told(const struct jobspec_work *work, const json_t *object, const char *field);
 
 /* True for null, false, 0, "", and lists and objects with nothing else in them. */
 bool jobspec_is_empty(const json_t *value);

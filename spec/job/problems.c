@@ -94,17 +94,30 @@ static struct hcl_place find_place(const struct jobspec_work *work, const json_t
     return found;
 }
 
-bool jobspec_was_given(const struct jobspec_work *work, const json_t *object, const char *field)
+static const struct jobspec_origin *find_origin(const struct jobspec_work *work,
+                                                const json_t *object, const char *field)
 {
     if (work->problems->count == JOBSPEC_PROBLEMS_MAX)
-        return false; /* what depends on it is only counted, and that is not worth looking */
+        return NULL; /* what depends on it is only counted, and that is not worth looking */
     for (size_t i = 0; i < work->origins.count; i++) {
         const struct jobspec_origin *origin = &work->origins.items[i];
 
         if (origin->object == object && text_equal(origin->field, field))
-            return true;
+            return origin;
     }
-    return false;
+    return NULL;
+}
+
+bool jobspec_was_given(const struct jobspec_work *work, const json_t *object, const char *field)
+{
+    return find_origin(work, object, field) != NULL;
+}
+
+bool jobspec_was_told(const struct jobspec_work *work, const json_t *object, const char *field)
+{
+    const struct jobspec_origin *origin = find_origin(work, object, field);
+
+    return origin != NULL && origin->told;
 }
 
 void jobspec_complain(struct jobspec_work *work, const json_t *object, const char *field,

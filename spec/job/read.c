@@ -322,6 +322,10 @@ static void read_attribute(struct jobspec_work *work, const struct hcl_scope *sc
     }
     if (hcl_evaluate(work->context, scope, attribute->value, &value, &error) != 0) {
         jobspec_add_error(work, &error);
+        if (field->json != NULL) {
+            jobspec_remember(work, object, field->json, attribute->place);
+            work->origins.items[work->origins.count - 1].told = true;
+        }
         return;
     }
     if (field->fate == FATE_REFUSED) {

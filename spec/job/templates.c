@@ -213,18 +213,23 @@ static void check_wait(struct jobspec_work *work, const json_t *template)
         jobspec_complain(work, template, "Wait", NULL, "wait min is greater than wait max");
 }
 
+static bool is_missing(const struct jobspec_work *work, const json_t *template, const char *field)
+{
+    return *text_of(template, field) == '\0' && !jobspec_was_told(work, template, field);
+}
+
 static void check_template(struct jobspec_work *work, const json_t *template)
 {
     uint32_t mode;
 
-    if (*text_of(template, "SourcePath") == '\0' && *text_of(template, "EmbeddedTmpl") == '\0' &&
+    if (is_missing(work, template, "SourcePath") && *text_of(template, "EmbeddedTmpl") == '\0' &&
         !jobspec_was_given(work, template, "EmbeddedTmpl"))
         jobspec_complain(work, template, "", "write data = \"...\"",
                          "Must specify a source path or have an embedded template");
     if (*text_of(template, "SourcePath") != '\0' && *text_of(template, "EmbeddedTmpl") != '\0')
         jobspec_complain(work, template, "SourcePath", NULL,
                          "a template has a source or data, and not both");
-    if (*text_of(template, "DestPath") == '\0')
+    if (is_missing(work, template, "DestPath"))
         jobspec_complain(work, template, "", "write destination = \"local/file\"",
                          "Must specify a destination for the template");
     check_path(work, template, "DestPath", "destination");

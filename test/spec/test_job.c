@@ -381,6 +381,23 @@ static void test_job_of_a_type_has_the_blocks_of_that_type(void **state)
     json_decref(job);
 }
 
+/* As in Nomad, which asks it of groups only. */
+static void test_attempts_of_a_task_need_not_fit(void **state)
+{
+    static const char task[] = "task \"u\" {\n driver = \"raw_exec\"\n restart {\n"
+                               " attempts = 10\n delay = \"10s\"\n interval = \"30s\"\n"
+                               " mode = \"delay\"\n }\n }\n";
+    json_t *job = typed("service", task);
+
+    (void)state;
+    assert_non_null(job);
+    assert_json(job, "TaskGroups.0.Tasks.0.RestartPolicy.Attempts", "10");
+    json_decref(job);
+    assert_null(
+        typed("service", "restart {\n attempts = 10\n delay = \"10s\"\n interval = \"30s\"\n}"));
+    assert_non_null(strstr(problems.items[0], "do not fit"));
+}
+
 /* As Go prints blocks that a system job does not have. */
 static void test_zero_blocks_of_a_system_job_are_none(void **state)
 {
@@ -1165,6 +1182,7 @@ int main(void)
         cmocka_unit_test(test_defaults_are_nomads_for_a_batch_job_with_a_lone_task),
         cmocka_unit_test(test_defaults_of_system_jobs_are_services_without_rescheduling),
         cmocka_unit_test(test_job_of_a_type_has_the_blocks_of_that_type),
+        cmocka_unit_test(test_attempts_of_a_task_need_not_fit),
         cmocka_unit_test(test_zero_blocks_of_a_system_job_are_none),
         cmocka_unit_test(test_full_file_keeps_every_field),
         cmocka_unit_test(test_demo_file_keeps_shell_text_and_run_time_names),

@@ -9,6 +9,10 @@ job "a" {
       env {
         A = 1 / 0
       }
+      template {
+        data        = file("/etc/passwd")
+        destination = 1 / 0
+      }
     }
   }
 }
