@@ -218,7 +218,7 @@ struct hcl_function_row {
 
 extern const struct hcl_function_row hcl_text_functions[], hcl_regex_functions[],
     hcl_number_functions[], hcl_list_functions[], hcl_encoding_functions[], hcl_time_functions[],
-    hcl_yaml_functions[], hcl_csv_functions[], hcl_network_functions[];
+    hcl_yaml_functions[], hcl_csv_functions[], hcl_network_functions[], hcl_file_functions[];
 
 /* strrev(), which reverse() of a text is, too. */
 hcl_function hcl_run_strrev;

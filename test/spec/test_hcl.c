@@ -749,13 +749,57 @@ static void test_file_function_reads_below_its_base_directory_only_when_allowed(
     value = value_of("v = file(\"fifo\")\n", &options); /* would block if it were opened to wait */
     assert_non_null(strstr(value, "not a regular file"));
     free(value);
-    value = value_of("v = file(\"x.txt\")\n", &keeping);
-    assert_non_null(strstr(value, "file() is not available here"));
+    value = value_of("v = filebase64(\"x.txt\")\n", &options);
+    assert_string_equal(value, "\"Y29udGVudAo=\"");
     free(value);
+    static const char *const reading[] = {"file", "filebase64", "fileexists", "abspath",
+                                          "pathexpand"};
+    for (size_t i = 0; i < COUNT_OF(reading); i++) {
+        char line[64];
+
+        (void)snprintf(line, sizeof(line), "v = %s(\"x.txt\")\n", reading[i]);
+        value = value_of(line, &keeping);
+        assert_non_null(strstr(value, "() is not available here"));
+        free(value);
+    }
 
     assert_int_equal(unlink(path), 0);
     assert_int_equal(unlink(fifo), 0);
     assert_int_equal(rmdir(directory), 0);
+}
+
+/* As Go's filepath.Clean, Abs and go-homedir have them. */
+static void test_paths_are_made_absolute(void **state)
+{
+    static const char text[] =
+        "v = [abspath(\"/a//b/./c/../d/\"), abspath(\"/../..\"), abspath(\"/\"), "
+        "abspath(\"/...\"),\n"
+        "abspath(\"x/../y\"), abspath(\"\"), pathexpand(\"~\"), pathexpand(\"~/a/../b\"),\n"
+        "pathexpand(\"a/~\"), pathexpand(\"\")]\n";
+    struct hcl_options options = {.base_directory = "elsewhere"};
+    char here[256], *was = getenv("HOME"), *home = was == NULL ? NULL : strdup(was);
+    char expected[1024];
+
+    (void)state;
+    assert_non_null(getcwd(here, sizeof(here)));
+    assert_int_equal(setenv("HOME", "/home/ann/", 1), 0);
+    (void)snprintf(expected, sizeof(expected),
+                   "[\"/a/b/d\",\"/\",\"/\",\"/...\",\"%s/y\",\"%s\",\"/home/ann\",\"/home/ann/b\","
+                   "\"a/~\",\"\"]",
+                   here, here);
+    char *value = value_of(text, &options);
+    assert_string_equal(value, expected);
+    free(value);
+    value = value_of("v = pathexpand(\"~bob/a\")\n", &options);
+    assert_non_null(strstr(value, "knows the home of nobody else"));
+    free(value);
+    assert_int_equal(unsetenv("HOME"), 0);
+    value = value_of("v = pathexpand(\"~/a\")\n", &options);
+    assert_non_null(strstr(value, "finds no HOME"));
+    free(value);
+    if (home != NULL)
+        assert_int_equal(setenv("HOME", home, 1), 0);
+    free(home);
 }
 
 static void test_variables_take_inputs_defaults_and_types(void **state)
@@ -1424,6 +1468,7 @@ int main(void)
         cmocka_unit_test(test_yaml_that_multiplies_itself_is_bounded),
         cmocka_unit_test(test_table_whose_rows_repeat_a_long_name_is_bounded),
         cmocka_unit_test(test_file_function_reads_below_its_base_directory_only_when_allowed),
+        cmocka_unit_test(test_paths_are_made_absolute),
         cmocka_unit_test(test_variables_take_inputs_defaults_and_types),
         cmocka_unit_test(test_input_that_is_not_of_its_defaults_type_is_refused),
         cmocka_unit_test(test_inputs_take_the_type_of_the_default),

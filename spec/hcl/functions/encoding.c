@@ -1,13 +1,6 @@
-/*
- * Functions that encode, digest, make ids or read files.
- *
- * Files are read only when the caller named a directory they may be relative to; a daemon that
- * parses what came over the network does not.  Only regular files, only UTF-8 text, only so much.
- */
+/* Functions that encode, digest or make ids. */
 #include "spec/hcl/number.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <nettle/base64.h>
 #include <nettle/md5.h>
 #include <nettle/nettle-meta.h>
@@ -16,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* --- JSON, base64, URLs --- */
 
@@ -364,123 +355,9 @@ static json_t *run_uuidv5(const struct hcl_call *call)
     return json_string(text);
 }
 
-/* --- files --- */
-
-enum { FILE_BYTES_MAX = 1 << 20, FILE_PATH_SIZE = 4096 };
-
-/* The argument as a path below the base directory, unless it is absolute. */
-static bool file_path(const struct hcl_call *call, char to[FILE_PATH_SIZE])
-{
-    const char *base = call->context->options->base_directory;
-    json_t *keep;
-
-    if (base == NULL) {
-        (void)hcl_call_failed(call, "is not available here: files are read only for a job file "
-                                    "given on the command line");
-        return false;
-    }
-    if (!hcl_argument_text(call, 0, &keep))
-        return false;
-    const char *path = json_string_value(keep);
-    bool fits = *path == '/' ? text_copy(to, FILE_PATH_SIZE, path)
-                             : text_format(to, FILE_PATH_SIZE, "%s/%s", base, path);
-    json_decref(keep);
-    if (!fits)
-        (void)hcl_call_failed(call, "got a path that is too long");
-    return fits;
-}
-
-/* Reads all of FD, a regular file, or says why not. */
-static const char *read_all(int fd, struct hcl_buffer *buffer)
-{
-    char part[8192];
-    struct stat status;
-    ssize_t got;
-
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-        return "not a regular file";
-    while ((got = read(fd, part, sizeof(part))) > 0) {
-        hcl_buffer_add(buffer, part, (size_t)got);
-        if (buffer->length > FILE_BYTES_MAX)
-            return "larger than 1 MiB";
-    }
-    return got < 0 ? strerrordesc_np(errno) : NULL;
-}
-
-static json_t *run_file(const struct hcl_call *call)
-{
-    struct hcl_buffer buffer = {0};
-    char path[FILE_PATH_SIZE];
-    const char *reason;
-    json_t *value = NULL;
-
-    if (!file_path(call, path))
-        return NULL;
-    /* Not blocking: the path may name a FIFO, which is refused once it is open. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
-        return hcl_call_failed(call, "cannot open %.150s: %s", path, strerrordesc_np(errno));
-    reason = read_all(fd, &buffer);
-    (void)close(fd); /* only read */
-    if (reason == NULL) {
-        value = hcl_buffer_take(&buffer);
-        reason = "not UTF-8 text";
-    }
-    hcl_buffer_free(&buffer);
-    return value != NULL ? value : hcl_call_failed(call, "cannot read %.150s: %s", path, reason);
-}
-
-static json_t *run_fileexists(const struct hcl_call *call)
-{
-    char path[FILE_PATH_SIZE];
-    struct stat status;
-
-    if (!file_path(call, path))
-        return NULL;
-    return json_boolean(stat(path, &status) == 0 && S_ISREG(status.st_mode));
-}
-
-/* These two look at the text only. */
-static json_t *run_basename(const struct hcl_call *call)
-{
-    json_t *keep, *value;
-
-    if (!hcl_argument_text(call, 0, &keep))
-        return NULL;
-    const char *text = json_string_value(keep);
-    size_t end = strlen(text), start;
-    while (end > 1 && text[end - 1] == '/')
-        end--;
-    for (start = end; start > 0 && text[start - 1] != '/';)
-        start--;
-    if (start == end && end > 0)
-        start--; /* the root */
-    value = end == 0 ? json_string(".") : json_stringn(text + start, end - start);
-    json_decref(keep);
-    return value;
-}
-
-static json_t *run_dirname(const struct hcl_call *call)
-{
-    json_t *keep, *value;
-
-    if (!hcl_argument_text(call, 0, &keep))
-        return NULL;
-    const char *path = json_string_value(keep), *slash = strrchr(path, '/');
-    value = slash == NULL   ? json_string(".")
-            : slash == path ? json_string("/")
-                            : json_stringn(path, (size_t)(slash - path));
-    json_decref(keep);
-    return value;
-}
-
 const struct hcl_function_row hcl_encoding_functions[] = {
     {"base64decode", 1, 1, run_base64decode},
     {"base64encode", 1, 1, run_base64encode},
-    {"basename", 1, 1, run_basename},
-    {"dirname", 1, 1, run_dirname},
-    {"file", 1, 1, run_file},
-    {"fileexists", 1, 1, run_fileexists},
     {"jsondecode", 1, 1, run_jsondecode},
     {"jsonencode", 1, 1, run_jsonencode},
     {"md5", 1, 1, run_md5},

@@ -3,16 +3,16 @@
  *
  * Names and meaning follow nomad v1.1.2 jobspec2/functions.go and the cty standard library it
  * takes them from; tostring, tonumber, tobool, tolist, toset, tomap, strlen, sum, startswith,
- * endswith, regex and regexall are those of Terraform and later Nomad.  Not made: abspath, bcrypt,
- * convert, filebase64, fileset, pathexpand, rsadecrypt, yamlencode.  try and can are part of the
- * evaluator.  Regular expressions are Go's (spec/regex.h).
+ * endswith, regex and regexall are those of Terraform and later Nomad.  Not made: bcrypt, convert,
+ * fileset, rsadecrypt, yamlencode.  try and can are part of the evaluator.  Regular expressions are
+ * Go's (spec/regex.h).
  */
 #include "spec/hcl/tree.h"
 
 static const struct hcl_function_row *const tables[] = {
-    hcl_text_functions, hcl_regex_functions,    hcl_number_functions,
-    hcl_list_functions, hcl_encoding_functions, hcl_time_functions,
-    hcl_yaml_functions, hcl_csv_functions,      hcl_network_functions,
+    hcl_text_functions,     hcl_regex_functions, hcl_number_functions, hcl_list_functions,
+    hcl_encoding_functions, hcl_time_functions,  hcl_yaml_functions,   hcl_csv_functions,
+    hcl_network_functions,  hcl_file_functions,
 };
 
 static const char *const special[] = {"can", "try"};
@@ -54,8 +54,8 @@ static void add_name(void *ctx, const char *name)
 int hcl_function_unknown(const struct hcl_file *file, struct hcl_place place, const char *name,
                          struct hcl_error *error)
 {
-    static const char *const absent[] = {"abspath", "bcrypt",     "convert",    "filebase64",
-                                         "fileset", "pathexpand", "rsadecrypt", "yamlencode"};
+    static const char *const absent[] = {"bcrypt", "convert", "fileset", "rsadecrypt",
+                                         "yamlencode"};
     struct names names = {0};
     char hint[ERR_TEXT_SIZE] = "";
 
