@@ -316,7 +316,7 @@ int alone_read_job(const struct assign_plans *plans, const json_t *request,
 }
 
 /* What was placed of a job would be left over by one of which other jobs are made, and by one that
- * has an end, or none. */
+ * has an end, or none.  Of one that was purged all of it is going. */
 static int check_transition(const struct job *job, const json_t *json, struct err *err)
 {
     static const struct {
@@ -324,7 +324,8 @@ static int check_transition(const struct job *job, const json_t *json, struct er
         bool (*is)(const json_t *job);
     } kinds[] = {{"parameterized", jobspec_is_parameterized}, {"periodic", jobspec_is_periodic}};
 
-    if (job == NULL || json_array_size(json_object_get(job->json, "TaskGroups")) == 0)
+    if (job == NULL || job_is_purged(job) ||
+        json_array_size(json_object_get(job->json, "TaskGroups")) == 0)
         return 0;
     const char *type = json_string_value(json_object_get(json, "Type"));
     const char *type_was = json_string_value(json_object_get(job->json, "Type"));

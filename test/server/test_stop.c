@@ -65,6 +65,30 @@ static void test_purged_job_is_forgotten_when_its_allocs_are_gone(void **state)
     assert_int_equal(small->specs.count, 0);
 }
 
+/* While its allocs are still ending. */
+static void test_purged_job_may_come_back_as_one_of_another_type(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+    json_t *job = small_job("j", "/bin/a", 1, 0);
+
+    small_run(small, "j", "/bin/a", 2, 0);
+    assert_int_equal(json_object_set_new(job, "Type", json_string("batch")), 0);
+    assert_int_equal(json_object_del(job, "Update"), 0);
+    assert_int_equal(alone_register(small->alone, job, &evaluation, NULL, &err), ERR_INVALID);
+    assert_int_equal(deregister(small, "j", true, &evaluation), 0);
+    assert_true(life_turn(small->life));
+    assert_int_equal(alone_register(small->alone, job, &evaluation, NULL, &err), 0);
+    assert_int_equal(evaluation.placed, 1);
+    small_settle(small);
+    small_settle(small);
+    assert_int_equal(small_count(small, "j", NULL).live, 1);
+    assert_int_equal(small_count(small, "j", NULL).ended, 0);
+    assert_non_null(small_find(small, "j"));
+    json_decref(job);
+}
+
 static void test_purge_goes_on_after_a_restart(void **state)
 {
     struct small_life *small = *state;
@@ -279,6 +303,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         SMALL_TEST(test_stopped_job_is_kept_and_its_allocs_end),
         SMALL_TEST(test_purged_job_is_forgotten_when_its_allocs_are_gone),
+        SMALL_TEST(test_purged_job_may_come_back_as_one_of_another_type),
         SMALL_TEST(test_purge_goes_on_after_a_restart),
         SMALL_TEST(test_purged_job_without_allocs_is_forgotten_by_the_next_start),
         SMALL_TEST(test_failed_commit_of_a_stop_leaves_the_job_running),
