@@ -44,6 +44,9 @@ bool value_is_deep(const json_t *value, int depth);
 /* The keys of MAP in their order, borrowed; the list is the caller's (free). */
 const char **value_keys(const json_t *map, size_t *ret_count);
 
+/* printf (printf.c). */
+json_t *template_printf(const struct call *call);
+
 extern const struct function template_world_functions[], template_texts_functions[],
     template_cases_functions[], template_encodings_functions[], template_json_functions[],
     template_maps_functions[], template_print_functions[], template_regex_functions[],
