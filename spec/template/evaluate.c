@@ -376,16 +376,34 @@ static void range_over_list(struct evaluating *evaluating, const struct node *no
     }
 }
 
+static void range_over_number(struct evaluating *evaluating, const struct node *node,
+                              json_int_t end)
+{
+    bool goes_on = true;
+
+    for (json_int_t i = 0; i < end && goes_on; i++) {
+        json_t *number = json_integer(i);
+
+        goes_on = run_turn(evaluating, node, number, number);
+        json_decref(number);
+    }
+}
+
 static void run_range(struct evaluating *evaluating, const struct node *node, json_t *dot)
 {
     json_t *value = evaluate_pipe(evaluating, node->pipe, dot);
 
     if (value == NULL)
         return;
-    if (!json_is_object(value) && !json_is_array(value) && !json_is_null(value))
+    if (!json_is_object(value) && !json_is_array(value) && !json_is_null(value) &&
+        !json_is_integer(value))
         (void)template_fail(evaluating, ERR_INVALID, "range can't iterate over this");
-    else if (!template_truth(value))
+    else if (json_is_integer(value) && node->pipe->variables_count == 2)
+        (void)template_fail(evaluating, ERR_INVALID, "range over a number has one variable");
+    else if (!template_truth(value) || json_integer_value(value) < 0)
         walk(evaluating, node->otherwise, dot);
+    else if (json_is_integer(value))
+        range_over_number(evaluating, node, json_integer_value(value));
     else if (json_is_object(value))
         range_over_map(evaluating, node, value);
     else

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistr.h>
 
 struct reading {
     struct template *template;
@@ -153,29 +154,61 @@ static json_t *keep(struct reading *reading, json_t *value)
     return value;
 }
 
-/* The value of what follows a backslash, 0: nothing of Go's. */
-static char escaped(char c)
+/* COUNT digits of BASE at AT, of which there may be less before END: then 0, as for a NUL. */
+static uint32_t digits_at(const char *at, const char *end, size_t count, uint32_t base)
+{
+    uint32_t value = 0;
+
+    if ((size_t)(end - at) < count)
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        static const char known[] = "0123456789abcdef";
+        const char *digit = strchr(known, tolower((unsigned char)at[i]));
+
+        if (at[i] == '\0' || digit == NULL || digit >= known + base)
+            return 0;
+        value = value * base + (uint32_t)(digit - known);
+    }
+    return value;
+}
+
+/* What follows the backslash before AT, into TO (as long); where it ends, NULL: nothing of Go's. */
+static const char *take_escape(const char *at, const char *end, char **to)
 {
     static const char names[] = "abfnrtv\\'\"", values[] = "\a\b\f\n\r\t\v\\'\"";
-    const char *at = c == '\0' ? NULL : strchr(names, c);
+    const char *named = *at == '\0' ? NULL : strchr(names, *at);
+    bool octal = *at >= '0' && *at <= '7';
+    size_t count = octal ? 3 : *at == 'x' ? 2 : *at == 'u' ? 4 : *at == 'U' ? 8 : 0;
 
-    return at == NULL ? '\0' : values[at - names];
+    if (named != NULL) {
+        *(*to)++ = values[named - names];
+        return at + 1;
+    }
+    at += !octal && at < end;
+    uint32_t value = count == 0 ? 0 : digits_at(at, end, count, octal ? 8 : 16);
+    if (value == 0 || (octal && value > UINT8_MAX))
+        return NULL;
+    int size = count > 3 ? u8_uctomb((uint8_t *)*to, value, (ptrdiff_t)count) : 1;
+    if (count <= 3)
+        **to = (char)value; /* a byte, and not what has its number */
+    *to += size > 0 ? size : 0;
+    return size > 0 ? at + count : NULL;
 }
 
 static json_t *take_quoted(struct reading *reading)
 {
     char *text = make(reading, (size_t)(reading->end - reading->at)), *to = text;
 
-    for (reading->at++; reading->at < reading->end && *reading->at != '"'; reading->at++) {
-        if (*reading->at == '\n')
-            break;
-        if (*reading->at == '\\' && reading->at + 1 < reading->end) {
-            *to = escaped(*++reading->at);
-            if (*to++ == '\0')
-                fail(reading, "unknown escape \\%c in a string", *reading->at);
-        } else {
-            *to++ = *reading->at;
+    reading->at++;
+    while (reading->at < reading->end && *reading->at != '"' && *reading->at != '\n') {
+        if (*reading->at != '\\' || reading->at + 1 == reading->end) {
+            *to++ = *reading->at++;
+            continue;
         }
+        const char *end = take_escape(reading->at + 1, reading->end, &to);
+        if (end == NULL)
+            fail(reading, "unknown escape \\%c in a string", reading->at[1]);
+        reading->at = end == NULL ? reading->at + 2 : end;
     }
     if (reading->at >= reading->end || *reading->at != '"')
         fail(reading, "a string is not closed");
