@@ -224,6 +224,8 @@ def main():
     say('copies', {name: verified(os.path.join(COPIES, name)) for name in os.listdir(COPIES)})
     for name in os.listdir(COPIES):
         shutil.rmtree(os.path.join(COPIES, name))
+    for path in glob.glob(os.path.join(os.path.dirname(JOURNAL), 'refused-*.mdb')):
+        os.unlink(path)  # as who has looked at it does: hundreds of them have no room
     if os.path.exists(JOURNAL):
         if told['damage']:
             damage()
