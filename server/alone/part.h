@@ -594,6 +594,10 @@ void deployment_note_canaries(struct alone *alone, struct change *change, json_t
 /* How many allocs of GROUP of JOB may be replaced before those are healthy, 0: all at once. */
 uint64_t rollout_parallel(const json_t *job, const json_t *group);
 
+/* True if nothing is waited for of group number G: as in Nomad, a system job has no alloc on a node
+ * where it may not be, and that is no reason to wait. */
+bool rollout_passes_over(const struct alone *alone, struct job *job, size_t g);
+
 /* The deployment of JOB that watches an alloc of GROUP which is placed now, NULL: none does; and
  * the time before which none of its allocs is made, 0: there is none. */
 const char *rollout_id(const struct job *job, const json_t *group);

@@ -200,6 +200,27 @@ static void test_system_job_is_rolled_out_likewise(void **state)
     expect_deployment(small, 1, "successful", 1, 1, 0);
 }
 
+/* On a node where it may not be there is nothing to wait for, until the node is another one. */
+static void test_system_job_waits_for_nobody_where_it_may_not_be(void **state)
+{
+    struct small_life *small = *state;
+    json_t *job = system_job("/bin/a");
+
+    assert_int_equal(json_object_set_new(job, "Constraints",
+                                         json_pack("[{s:s, s:s, s:s}]", "LTarget", "${attr.rack}",
+                                                   "RTarget", "r1", "Operand", "=")),
+                     0);
+    (void)run(small, job);
+    expect_versions(small, 0, 0, 0);
+    expect_deployment(small, 0, "successful", 0, 0, 0);
+    small->attributes.items = (struct spec_pair[]){{"rack", "r1"}};
+    small->attributes.count = 1;
+    alone_node_changed(small->alone);
+    pass(small, 1);
+    expect_versions(small, 1, 0, 0);
+    small->attributes.count = 0;
+}
+
 /* Without a reschedule block nothing but its deployment brings back what was good. */
 static void test_system_job_goes_back_when_it_fails(void **state)
 {
@@ -1068,6 +1089,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SMALL_TEST(test_no_more_than_max_parallel_are_replaced_before_they_are_healthy),
         SMALL_TEST(test_system_job_is_rolled_out_likewise),
+        SMALL_TEST(test_system_job_waits_for_nobody_where_it_may_not_be),
         SMALL_TEST(test_system_job_goes_back_when_it_fails),
         SMALL_TEST(test_system_job_has_no_canaries),
         SMALL_TEST(test_unhealthy_one_stops_it),

@@ -97,6 +97,12 @@ uint64_t rollout_parallel(const json_t *job, const json_t *group)
                : 0;
 }
 
+bool rollout_passes_over(const struct alone *alone, struct job *job, size_t g)
+{
+    return job_type(job->json) == JOB_SYSTEM &&
+           (!alone_in_datacenter(alone, job->json) || alone_unmet(alone, job, g) != NULL);
+}
+
 const char *rollout_id(const struct job *job, const json_t *group)
 {
     return deployment_is_active(job->json) && rollout_parallel(job->json, group) > 0

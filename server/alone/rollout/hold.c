@@ -35,7 +35,8 @@ static bool is_any_updated(const struct gathering *gathering, const char *group)
 
 /* Of PLACES, which hold what is wanted: their groups that are rolled out.  Who goes on in place is
  * waited for as whoever is placed is. */
-static json_t *begin_groups(const struct gathering *gathering, const struct places *places)
+static json_t *begin_groups(const struct alone *alone, const struct gathering *gathering,
+                            const struct places *places)
 {
     const json_t *job = gathering->job->json, *list = json_object_get(job, "TaskGroups");
     json_t *groups = json_object();
@@ -56,13 +57,15 @@ static json_t *begin_groups(const struct gathering *gathering, const struct plac
         check(json_object_set_new(
                   groups, places->groups[g].name,
                   json_pack("{s:I, s:I, s:i, s:i, s:i, s:b, s:b, s:I, s:[], s:b}", "DesiredTotal",
-                            (json_int_t)places->groups[g].count, "ProgressDeadline",
-                            (json_int_t)job_number(update, "ProgressDeadline"), "PlacedAllocs", 0,
-                            "HealthyAllocs", 0, "UnhealthyAllocs", 0, "AutoRevert",
-                            json_is_true(json_object_get(update, "AutoRevert")), "AutoPromote",
-                            json_is_true(json_object_get(update, "AutoPromote")), "DesiredCanaries",
-                            (json_int_t)(tries ? canaries_of(job, group) : 0), "PlacedCanaries",
-                            "Promoted", 0)) == 0);
+                            rollout_passes_over(alone, gathering->job, g)
+                                ? 0
+                                : (json_int_t)places->groups[g].count,
+                            "ProgressDeadline", (json_int_t)job_number(update, "ProgressDeadline"),
+                            "PlacedAllocs", 0, "HealthyAllocs", 0, "UnhealthyAllocs", 0,
+                            "AutoRevert", json_is_true(json_object_get(update, "AutoRevert")),
+                            "AutoPromote", json_is_true(json_object_get(update, "AutoPromote")),
+                            "DesiredCanaries", (json_int_t)(tries ? canaries_of(job, group) : 0),
+                            "PlacedCanaries", "Promoted", 0)) == 0);
     }
     if (any)
         return groups;
@@ -73,7 +76,7 @@ static json_t *begin_groups(const struct gathering *gathering, const struct plac
 void rollout_begin(struct alone *alone, struct change *change, const struct gathering *gathering,
                    const struct places *places, struct alone_evaluation *evaluation)
 {
-    json_t *groups = begin_groups(gathering, places);
+    json_t *groups = begin_groups(alone, gathering, places);
     const struct core *core = life_core(alone->config.life);
     int64_t now_unix_ns = life_unix_ns(alone->config.life);
 

@@ -276,7 +276,8 @@ static struct rollout_decision decide(const struct alone *alone, const struct ga
     struct rollout_decision decision;
 
     for (size_t g = 0; g < places->count; g++) {
-        if (rollout_parallel(job, json_array_get(list, g)) > 0)
+        if (rollout_parallel(job, json_array_get(list, g)) > 0 &&
+            !rollout_passes_over(alone, gathering->job, g))
             groups[g] = group_of(gathering, places, g);
     }
     policy_rollout(&input, &decision);
