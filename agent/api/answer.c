@@ -110,21 +110,15 @@ const struct http_header_line api_safe_headers[API_SAFE_HEADERS] = {
     {"Content-Security-Policy", "default-src 'none'; sandbox; frame-ancestors 'none'"},
 };
 
-static uint64_t index_of(const struct api *api, const struct life_subject *subject)
-{
-    uint64_t index = life_index(api->parts->life, subject);
-
-    return index > 0 ? index : 1;
-}
-
 uint64_t api_index(const struct api *api)
 {
-    return index_of(api, &(struct life_subject){.kind = LIFE_EVERYTHING});
+    return life_index(api->parts->life, &(struct life_subject){.kind = LIFE_EVERYTHING});
 }
 
 uint64_t api_index_of(const struct api_request *request)
 {
-    return request->index != 0 ? request->index : index_of(request->api, &request->subject);
+    return request->index != 0 ? request->index
+                               : life_index(request->api->parts->life, &request->subject);
 }
 
 static void respond(const struct api_request *request, int status, const char *type,

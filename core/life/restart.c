@@ -94,7 +94,8 @@ int life_start(struct life *life, const struct life_start *how, struct err *err)
         return code;
     check(store->next_sequence(store->ctx) > 0);
     core_continue(life->core, store->next_sequence(store->ctx), how->last_turn);
-    life_index_begins(life, core_figures(life->core).sequence);
+    uint64_t sequence = core_figures(life->core).sequence;
+    life_index_begins(life, sequence > 0 ? sequence : 1); /* 0 is of who has seen nothing yet */
     if (life->control.load != NULL)
         code = life->control.load(life->control.ctx, err);
     if (code < 0)

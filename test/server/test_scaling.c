@@ -109,7 +109,7 @@ static void test_what_the_policy_does_not_allow_is_refused(void **state)
                    "task group \"h\" specified for scaling does not exist in job");
     expect_refused(small, &(struct alone_scaling){.count = 4, .index = 1000}, ERR_REFUSED,
                    "Enforcing job modify index 1000: job exists with conflicting job modify index: "
-                   "1");
+                   "2");
     assert_int_equal(living(small), 3);
 }
 

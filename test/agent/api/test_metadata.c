@@ -131,8 +131,6 @@ static void test_who_waits_for_news_of_the_node_hears_of_it(void **state)
     struct whole_node *node = *state;
     char path[128];
 
-    whole_register(node, "web", 0);
-    whole_turns(node);
     assert_true(text_format(path, sizeof(path), "/v1/node/" WHOLE_NODE_ID "?index=%llu",
                             (unsigned long long)life_index(node->parts.life, &everything)));
     struct query *waits = ask(node, path);
