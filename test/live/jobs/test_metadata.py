@@ -139,7 +139,8 @@ def damage_costs_what_was_set_and_nothing_else():
     node.start()
     assert 'put into quarantine, and begun anew entry=metadata' in node.log()
     assert 'metadata' in node.cli('journal', 'quarantine', 'list', '-dir', node.data).stdout
-    assert said(node)['Meta'] == {'rack': 'r1', 'zone': 'a'} and node.running()
+    assert said(node)['Meta'] == {'rack': 'r1', 'zone': 'a'}
+    wait_for('the task', node.running)
     node.cli('node', 'meta', 'apply', 'rack=r3')
     node.kill()
     node.start()
