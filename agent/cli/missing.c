@@ -20,7 +20,6 @@ static const struct {
     {"job",        "allocs",         "use: cairn job status JOB"},
     {"job",        "deployments",    "use: cairn job status JOB, or: cairn deployment list"},
     {"job",        "init",           "README.md has jobs to begin with"},
-    {"job",        "tag",            "versions of jobs have no tags here; see: cairn job history"},
     {"alloc",      "checks",         no_services},
     {"alloc",      "pause",          "schedules of tasks are of Nomad Enterprise"},
     {"node",       "config",         "the agent has no servers that could be changed"},
