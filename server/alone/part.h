@@ -716,6 +716,9 @@ int register_json(struct alone *alone, json_t *json, const json_t *source,
 
 /* --- what people wrote (sources.c) --- */
 
+/* That of the version NUMBER of JOB as it is stored: a new reference, NULL: there is none. */
+json_t *source_read(const struct alone *alone, const struct alone_job *job, uint64_t number);
+
 /* Takes the source away from WANTED, with a remark, if there is no room for it. */
 void source_fit(const struct alone *alone, struct alone_wanted *wanted);
 

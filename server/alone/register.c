@@ -448,7 +448,7 @@ int version_again(struct alone *alone, const struct alone_job *job, const json_t
                   struct alone_evaluation *ret_evaluation, struct err *err)
 {
     json_t *json = json_deep_copy(version); /* what is registered is stamped and changed */
-    json_t *source = alone_source(alone, job, job_number(version, "Version"));
+    json_t *source = source_read(alone, job, job_number(version, "Version"));
 
     check(json != NULL);
     version_strip(json);

@@ -183,14 +183,13 @@ void sources_drop(struct alone *alone, const struct job *job)
 
 /* --- looking --- */
 
-json_t *alone_source(const struct alone *alone, const struct alone_job *job, uint64_t number)
+json_t *source_read(const struct alone *alone, const struct alone_job *job, uint64_t number)
 {
-    const json_t *version = version_of(job->job, number);
     char key[JOURNAL_KEY_SIZE], *text;
     size_t length;
 
     put_key(key, job->namespace, number, job->id);
-    if (!has_source(version, number) ||
+    if (!has_source(job->job, number) ||
         life_read_spec(alone->config.life, key, &text, &length, NULL) < 0)
         return NULL;
     json_t *source = json_loadb(text, length, 0, NULL);
@@ -199,6 +198,16 @@ json_t *alone_source(const struct alone *alone, const struct alone_job *job, uin
         json_decref(source);
         return NULL;
     }
+    return source;
+}
+
+json_t *alone_source(const struct alone *alone, const struct alone_job *job, uint64_t number)
+{
+    const json_t *version = version_of(job->job, number);
+    json_t *source = source_read(alone, job, number);
+
+    if (source == NULL)
+        return NULL;
     json_t *of =
         json_pack("{s:s, s:s, s:I, s:O}", "Namespace", job->namespace, "JobID", job->id, "Version",
                   (json_int_t)number, "JobModifyIndex", json_object_get(version, "JobModifyIndex"));

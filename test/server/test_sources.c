@@ -107,6 +107,30 @@ static void test_version_that_comes_again_has_the_same(void **state)
     assert_source(small, "j", 2, "one");
 }
 
+/* Not a byte longer than it was, or a job would have more than any may and not be believed. */
+static void test_largest_comes_again_as_it_was(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+    static const char beside[] = "{\"Source\":\"\",\"Format\":\"hcl2\",\"Variables\":\"\","
+                                 "\"VariableFlags\":{\"key\":\"hunter2\"}}";
+    size_t length = JOB_SOURCE_BYTES_MAX - strlen(beside);
+    char *large = malloc(length + 1);
+
+    assert_non_null(large);
+    memset(large, 'x', length);
+    large[length] = '\0';
+    assert_string_equal(submit(small, "j", 1, large), "");
+    (void)submit(small, "j", 2, NULL);
+    assert_int_equal(alone_revert(small->alone, small_find(small, "j"), 0, &evaluation, &err), 0);
+    small_settle(small);
+    small_again(small);
+    small_settle(small);
+    assert_source(small, "j", 2, large);
+    free(large);
+}
+
 static void test_purged_job_leaves_none(void **state)
 {
     struct small_life *small = *state;
@@ -233,6 +257,7 @@ int main(void)
         SMALL_TEST(test_same_job_keeps_its_first),
         SMALL_TEST(test_versions_that_are_not_kept_take_theirs_along),
         SMALL_TEST(test_version_that_comes_again_has_the_same),
+        SMALL_TEST(test_largest_comes_again_as_it_was),
         SMALL_TEST(test_purged_job_leaves_none),
         SMALL_TEST(test_failed_commit_keeps_what_was),
         SMALL_TEST(test_stray_ones_go_at_the_next_start),
