@@ -57,6 +57,10 @@ enum {
     SPEC_SCRIPT_ARGUMENTS_MAX = 1024,  /* of such a script, the command itself included */
     SPEC_SCRIPTS_MAX = 64,             /* of its templates that run one when they change */
     SPEC_ARTIFACTS_MAX = 64,           /* of a task */
+    SPEC_SERVICES_MAX = 64,            /* of a group and its tasks together */
+    SPEC_CHECKS_MAX = 64,              /* of all of them: bits of a word */
+    SPEC_SERVICE_NAME_SIZE = 64,       /* with its NUL: a label of DNS */
+    SPEC_TAGS_MAX = 64,                /* of a service, each of its two kinds */
     SPEC_PAYLOAD_BYTES_MAX = 16 << 10, /* of a dispatch */
     SPEC_SOURCE_URL_SIZE = 4096,       /* of an artifact */
     SPEC_SOURCE_SIZE = 112,            /* the name or id of a volume, with an alloc's index */

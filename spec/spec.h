@@ -224,6 +224,40 @@ struct spec_ports {
     size_t count; /* at most SPEC_PORTS_MAX */
 };
 
+/* How a service, or one of its checks, comes to the address that it has. */
+enum spec_address_mode { ADDRESS_AUTO, ADDRESS_HOST, ADDRESS_ALLOC };
+
+/* What is asked of who offers a service, again and again; texts are not yet interpolated. */
+enum spec_check_type { CHECK_HTTP, CHECK_TCP };
+
+struct spec_check {
+    enum spec_check_type type;
+    const char *name;
+    const char *task; /* of a group's service: whose it is; "": nobody's */
+    const char *port; /* a label of a port of the group, or a number; "": the service's */
+    enum spec_address_mode address_mode;
+    bool has_address_mode;                                         /* the job says it */
+    const char *path, *method, *protocol, *body, *tls_server_name; /* of type http */
+    struct spec_pairs headers; /* a name comes once for each value that it has */
+    bool tls_skip_verify;
+    uint64_t interval_ms, timeout_ms;
+    bool ready_only;        /* on_update "ignore": no deployment waits for it */
+    uint32_t restart_limit; /* of check_restart, 0: it restarts nobody */
+    uint64_t restart_grace_ms;
+};
+
+/* What a group, or one of its tasks, offers to others under a name. */
+struct spec_service {
+    const char *task; /* whose it is; "": the group's */
+    const char *name;
+    const char *port;    /* a label of a port of the group, or a number, "": none */
+    const char *address; /* that the job gives, "": by the mode */
+    enum spec_address_mode address_mode;
+    struct spec_texts tags, canary_tags;
+    struct spec_check *checks;
+    size_t checks_count; /* at most SPEC_CHECKS_MAX of an alloc */
+};
+
 struct task_spec {
     const char *name;
     const char *driver;
@@ -288,7 +322,9 @@ struct alloc_spec {
     struct spec_texts dns_servers, dns_searches, dns_options;
     struct spec_ports ports; /* static ones first, the group's before its tasks' */
     struct spec_volume *volumes;
-    size_t volumes_count; /* at most SPEC_VOLUMES_MAX */
+    size_t volumes_count;          /* at most SPEC_VOLUMES_MAX */
+    struct spec_service *services; /* the group's before its tasks' */
+    size_t services_count;         /* at most SPEC_SERVICES_MAX */
     struct task_spec *tasks;
     size_t tasks_count;
 };
