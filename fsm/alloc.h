@@ -65,7 +65,8 @@ enum alloc_state {
     X(LOOK, MESSAGE, MEMBER)               /* that task is to start: are all volumes there */      \
     X(HEALTHY, MESSAGE, NONE)              /* a user says so of one that is in a deployment, */    \
     X(UNHEALTHY, MESSAGE, NONE)            /* and what he says last holds */                       \
-    X(VOLUME_TROUBLED, MESSAGE, MEMBER)    /* it is tried again, and this is why */
+    X(VOLUME_TROUBLED, MESSAGE, MEMBER)    /* it is tried again, and this is why */                \
+    X(CHECKED, MESSAGE, CHECKED)           /* checks of its services find another thing */
 enum alloc_event_kind {
 #define X(name, class, payload) AE_##name,
     ALLOC_EVENTS(X)
@@ -109,7 +110,8 @@ enum alloc_effect {
 #define ALLOC_HOOKS(X)                                                                             \
     X(ALLOC_DIR, "alloc_dir")                                                                      \
     X(MIGRATE_DISK, "migrate_disk")                                                              \
-    X(NETWORK, "network")
+    X(NETWORK, "network")                                                                          \
+    X(SERVICES, "group_services")
 enum alloc_hook {
 #define X(name, text) ALLOC_HOOK_##name,
     ALLOC_HOOKS(X)
@@ -173,7 +175,9 @@ const char *client_status_name(enum client_status status);
     X(PAD, pad, 7, "")                                                                             \
     X(TEXT, kill_text, DESCRIPTION_SIZE, "and its text")                                           \
     X(TEXT, desired_description, DESCRIPTION_SIZE, "why it was stopped")                           \
-    X(TEXT, failure, DESCRIPTION_SIZE, "why it could not be set up, or why it was condemned")
+    X(TEXT, failure, DESCRIPTION_SIZE, "why it could not be set up, or why it was condemned")      \
+    X(U64, checks_ran, 0, "of its services: those that have run")                                  \
+    X(U64, checks_pass, 0, "and passed the last time")
 struct alloc {
     struct machine machine;
     ALLOC_FIELDS(FIELD)

@@ -56,7 +56,8 @@ enum { HOOK_NONE = 32 };
     X(MEMBER, member_news)                                                                         \
     X(CLAIM, claim)                                                                                \
     X(IDENTITY, plugin_identity)                                                                   \
-    X(ACK, ack)
+    X(ACK, ack)                                                                                    \
+    X(CHECKED, checked)
 
 enum fsm_payload {
     PAYLOAD_NONE,
@@ -146,7 +147,8 @@ enum { DESCRIPTION_SIZE = 136 };
     X(NAME, job_id, SPEC_NAME_SIZE, "")                                                            \
     X(NAME, group, SPEC_NAME_SIZE, "")                                                             \
     X(TEXT, description, DESCRIPTION_SIZE, "why it was condemned")                                 \
-    X(I64, deployed_unix_ns, 0, "when the deployment took it that watches it, 0: when it was made")
+    X(I64, deployed_unix_ns, 0, "when the deployment took it that watches it, 0: it was made")     \
+    X(U64, checks, 0, "that have to pass before it is healthy: bits, by their order in the job")
 struct alloc_assign {
     ALLOC_ASSIGN_FIELDS(FIELD)
     struct alloc_member members[];
@@ -267,6 +269,14 @@ struct restore {
     X(NAME, name, SPEC_NAME_SIZE, "")
 struct task_changed {
     TASK_CHANGED_FIELDS(FIELD)
+};
+
+/* What the checks of an alloc's services have found. */
+#define CHECKED_FIELDS(X)                                                                          \
+    X(U64, ran, 0, "bits of those that have run, by their order in the job")                       \
+    X(U64, pass, 0, "of those that passed the last time")
+struct checked {
+    CHECKED_FIELDS(FIELD)
 };
 
 #define MEMBER_NEWS_FIELDS(X)                                                                      \

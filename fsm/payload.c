@@ -59,6 +59,7 @@ uint32_t fsm_payload_size(enum fsm_payload kind, const void *payload)
         SIMPLE(CLAIM, claim)
         SIMPLE(IDENTITY, plugin_identity)
         SIMPLE(ACK, ack)
+        SIMPLE(CHECKED, checked)
 #undef SIMPLE
     }
     unreachable("payload kind");

@@ -112,9 +112,32 @@ enum group_health {
 /* Prestart and poststart tasks that have ended well are not missed, poststop tasks do not count. */
 enum group_health policy_group_health(const struct alloc *alloc);
 
+/* True if all checks of its services pass that a deployment waits for. */
+bool policy_checks_pass(const struct alloc *alloc);
+
 /* Why MEMBER, a task, has made ALLOC unhealthy, into TO in Nomad's words; false: it has not. */
 bool policy_unhealthy_reason(const struct alloc *alloc, const struct alloc_member *member, char *to,
                              size_t size);
+
+/* --- services (services-identity 1.10, 1.12, 2; nomad v2.0.5 client/serviceregistration) --- */
+
+/* True if what the group of ALLOC offers is to be found: from when its tasks may start to when it
+ * is told to end.  It is nowhere written down: it follows from the record, and does so again after
+ * a restart. */
+bool policy_group_offers(const struct alloc *alloc);
+
+/* The same of TASK, which is one of ALLOC's: while its payload runs and is not being ended. */
+bool policy_task_offers(const struct alloc *alloc, const struct task *task);
+
+/* A check that restarts whoever fails it too often, since it began to be looked at. */
+struct check_count {
+    uint64_t grace_until_ms; /* until when failures do not count */
+    uint32_t failures;       /* since the last time that it passed */
+};
+
+/* It has found something at NOW_MS: true if it is time to restart, as it has failed LIMIT times in
+ * a row (0: never).  Nomad polls, and counts by the time that so many take. */
+bool policy_check_restarts(struct check_count *count, uint32_t limit, bool passes, uint64_t now_ms);
 
 /* --- stand-alone control plane --- */
 

@@ -121,6 +121,7 @@ hook_function hooks_task_dir_build, hooks_task_dir_mend, hooks_task_dir_strip;
 hook_function hooks_logs_prepare;
 hook_function hooks_validate;
 hook_function hooks_volumes;
+hook_function hooks_services_validate;
 hook_function hooks_csi_plugin_prepare, hooks_csi_plugin_started, hooks_csi_plugin_ended;
 hook_function hooks_csi_plugin_remove;
 hook_begin hooks_csi_plugin_begin, hooks_csi_plugin_removed;

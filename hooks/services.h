@@ -27,9 +27,9 @@ struct hooks_check {
     uint8_t number;         /* among those of its alloc, below SPEC_CHECKS_MAX */
 
     enum check_status status;
-    int code;          /* of HTTP, 0: none */
-    int64_t unix_ns;   /* when that was; 0: it has not run yet */
-    char *output;      /* what it said, at most CHECK_OUTPUT_SIZE with its NUL; never NULL */
+    int code;        /* of HTTP, 0: none */
+    int64_t unix_ns; /* when that was; 0: it has not run yet */
+    char *output;    /* what it said, at most CHECK_OUTPUT_SIZE with its NUL; never NULL */
 };
 
 struct hooks_service {
@@ -67,8 +67,8 @@ typedef void hooks_checked(void *ctx, const struct hooks_service *service,
 /* Begins those of SERVICES, borrowed until they are ended, each first after half of its interval,
  * with what is written in them as what is known.  RET_CHECKS is NULL if there are none. */
 struct hooks_checks;
-void hooks_checks_begin(struct hooks *hooks, struct hooks_services *services, hooks_checked *checked,
-                        void *ctx, struct hooks_checks **ret_checks);
+void hooks_checks_begin(struct hooks *hooks, struct hooks_services *services,
+                        hooks_checked *checked, void *ctx, struct hooks_checks **ret_checks);
 
 /* No CHECKED comes any more.  NULL is nothing to end. */
 void hooks_checks_end(struct hooks_checks *checks);

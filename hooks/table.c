@@ -53,6 +53,11 @@ static bool has_network(const struct hook_subject *subject)
     return spec_has_namespace(subject->alloc) || subject->alloc->has_dns;
 }
 
+static bool has_services(const struct hook_subject *subject)
+{
+    return subject->alloc->services_count > 0;
+}
+
 #define LOOP(phase, function) [PHASE_##phase] = {HOOK_ON_LOOP, function, NULL}
 #define POOL(phase, function) [PHASE_##phase] = {HOOK_ON_POOL, function, NULL}
 #define LINE(phase, function) [PHASE_##phase] = {HOOK_IN_LINE, function, NULL}
@@ -69,7 +74,8 @@ static bool has_network(const struct hook_subject *subject)
                                 POOL(DESTROY,  hooks_alloc_dir_destroy))                           \
     ROW(MIGRATE_DISK, takes_disk, POOL(PRERUN, hooks_migrate_disk))                                \
     ROW(NETWORK,   has_network, LINE_BEGUN(PRERUN, hooks_network_make, hooks_network_begin),       \
-                                LINE(POSTRUN,  hooks_network_remove))
+                                LINE(POSTRUN,  hooks_network_remove))                              \
+    ROW(SERVICES,  has_services, LOOP(PRERUN,  hooks_services_validate))
 
 #define TASK_ROWS(ROW)                                                                             \
     ROW(VALIDATE,  checks_user, LOOP(PRESTART, hooks_validate))                                    \

@@ -72,6 +72,9 @@ static const struct field plugin_identity_fields[] = {PLUGIN_IDENTITY_FIELDS(DES
 #define OWNER ack
 static const struct field ack_fields[] = {ACK_FIELDS(DESCRIBE)};
 #undef OWNER
+#define OWNER checked
+static const struct field checked_fields[] = {CHECKED_FIELDS(DESCRIBE)};
+#undef OWNER
 #define OWNER task_event
 static const struct field task_event_fields[] = {TASK_EVENT_FIELDS(DESCRIBE)};
 #undef OWNER
@@ -124,6 +127,7 @@ PLAIN(member_news)
 PLAIN(claim)
 PLAIN(plugin_identity)
 PLAIN(ack)
+PLAIN(checked)
 PLAIN(task_event)
 
 static const struct part alloc_assign_parts[] = {

@@ -246,6 +246,7 @@ PLAIN(member_news, MEMBER_NEWS_FIELDS)
 PLAIN(claim, CLAIM_FIELDS)
 PLAIN(plugin_identity, PLUGIN_IDENTITY_FIELDS)
 PLAIN(ack, ACK_FIELDS)
+PLAIN(checked, CHECKED_FIELDS)
 PLAIN(task_event, TASK_EVENT_FIELDS)
 
 /* --- structs with tails --- */

@@ -326,6 +326,9 @@ static void plain_world(struct shrinking *shrinking)
         (void)keep(shrinking);
         again(shrinking)->allocs[a].min_healthy_ms = 0;
         again(shrinking)->allocs[a].healthy_deadline_ms = 0;
+        again(shrinking)->allocs[a].checks = 0;
+        (void)keep(shrinking);
+        again(shrinking)->allocs[a].checks = 0;
         (void)keep(shrinking);
         again(shrinking)->allocs[a].stop_after_ms = 0;
         (void)keep(shrinking);

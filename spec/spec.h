@@ -241,7 +241,7 @@ struct spec_check {
     struct spec_pairs headers; /* a name comes once for each value that it has */
     bool tls_skip_verify;
     uint64_t interval_ms, timeout_ms;
-    bool ready_only;        /* on_update "ignore": no deployment waits for it */
+    bool ready_only;        /* no deployment waits for it */
     uint32_t restart_limit; /* of check_restart, 0: it restarts nobody */
     uint64_t restart_grace_ms;
 };

@@ -15,6 +15,10 @@
  * Where only a user is to say it, nothing of this decides (health_check "manual"); of any alloc
  * that is watched he may say it, whatever was said before, and that holds.
  *
+ * Checks of its services count as its tasks do: min_healthy_time begins when all have passed that a
+ * deployment waits for, and anew with the first that fails.  What they found last holds over a
+ * restart of the daemon, which runs them again, and not over a reboot.
+ *
  * A newer version that it takes in place asks anew: another deployment knows nothing of it, and
  * both times begin with the version; who is ending by himself by then does not come to be healthy.
  *
@@ -85,6 +89,9 @@ void alloc_renew_health(struct alloc *alloc, const struct alloc_assign *newer,
     assign->min_healthy_ms = newer->min_healthy_ms;
     assign->healthy_deadline_ms = newer->healthy_deadline_ms;
     assign->deployed_unix_ns = newer->deployed_unix_ns;
+    assign->checks = newer->checks;
+    alloc->checks_ran = alloc->checks_pass =
+        0; /* they may ask for other things, in another order */
     if (another)
         forget_health(alloc);
     if (alloc->health != HEALTH_UNKNOWN)
@@ -178,6 +185,8 @@ const char *alloc_broken_health(const struct alloc *alloc)
         return "healthy, and its tasks have never run";
     if (!implies(alloc->health_said, known))
         return "a user said something of its health, and it is not known";
+    if (!implies(alloc->checks_pass != 0, (alloc->checks_pass & ~alloc->checks_ran) == 0))
+        return "a check has passed that has not run";
     if (!implies(alloc->health_unix_ns != 0, known))
         return "its health was known before it is";
     return NULL;

@@ -370,6 +370,8 @@ void alloc_absorb(struct machine *record, const struct fsm_event *event, const s
         const struct restore *restore = event->payload;
         check(record->state != A_ABSENT); /* only what was stored can be restored */
         alloc->may_start = restore->authority;
+        if (restore->rebooted) /* whoever answered them is gone */
+            alloc->checks_ran = alloc->checks_pass = 0;
         forget_mounts(alloc);
         forget_orders(alloc); /* orders are repeated; who has obeyed ignores them */
         break;
@@ -381,6 +383,12 @@ void alloc_absorb(struct machine *record, const struct fsm_event *event, const s
     case AE_UNHEALTHY:
         alloc_say_health(alloc, event->kind == AE_HEALTHY, now);
         break;
+    case AE_CHECKED: {
+        const struct checked *checked = event->payload;
+        alloc->checks_ran = checked->ran;
+        alloc->checks_pass = checked->pass;
+        break;
+    }
     case AE_RESTART:
     case AE_REPLAY:
     case AE_PREVIOUS_ENDED:

@@ -35,7 +35,8 @@ _Static_assert((int)AE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 /* What is known of a network at a restart is for those whose tasks are to run on in it. */
 #define NETWORK (M(NETWORK_SOUND) | M(NETWORK_LOST))
 /* For who is on its way to an end. */
-#define IN_VAIN (M(ASSIGN) | M(CONTACT) | M(PREVIOUS_ENDED) | M(LOOK) | M(VOLUME_TROUBLED) | NETWORK)
+#define IN_VAIN (M(ASSIGN) | M(CONTACT) | M(PREVIOUS_ENDED) | M(LOOK) | M(VOLUME_TROUBLED) |       \
+                 M(CHECKED) | NETWORK)
 
 /* An end begins while tasks may live. */
 #define BEGIN_KILL(s, e, ...)                                                                      \
@@ -97,9 +98,9 @@ _Static_assert((int)AE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 static const struct fsm_state alloc_states[A_COUNT] = {
 /*    state       flags         limit_ms         ignored: late or repeated            never: our own mistake */
 STATE(ABSENT,     FSM_INITIAL,  0,               0,                                   ALL & ~M(ASSIGN)),
-STATE(WAITING,    0,            FSM_LIMIT_RECORD, M(ASSIGN)|M(LOOK)|NETWORK|HOOKS|VOLUMES, 0),
-STATE(PREPARING,  0,            FSM_LIMIT_RECORD, M(ASSIGN)|M(LOOK)|NETWORK|M(PREVIOUS_ENDED)|VOLUMES, 0),
-STATE(MOUNTING,   FSM_RESTING,  FSM_LIMIT_RECORD, M(ASSIGN)|M(LOOK)|NETWORK|M(PREVIOUS_ENDED)|HOOKS, 0),
+STATE(WAITING,    0,            FSM_LIMIT_RECORD, M(ASSIGN)|M(LOOK)|M(CHECKED)|NETWORK|HOOKS|VOLUMES, 0),
+STATE(PREPARING,  0,            FSM_LIMIT_RECORD, M(ASSIGN)|M(LOOK)|M(CHECKED)|NETWORK|M(PREVIOUS_ENDED)|VOLUMES, 0),
+STATE(MOUNTING,   FSM_RESTING,  FSM_LIMIT_RECORD, M(ASSIGN)|M(LOOK)|M(CHECKED)|NETWORK|M(PREVIOUS_ENDED)|HOOKS, 0),
 STATE(RUNNING,    FSM_RESTING,  FSM_LIMIT_RECORD, M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS, 0),
 STATE(PREKILL,    0,            0,               IN_VAIN,                             M(TIMEOUT)),
 STATE(DELAYING,   0,            FSM_LIMIT_RECORD, IN_VAIN|HOOKS,                      0),
@@ -204,6 +205,7 @@ NOTED(RUNNING,  NETWORK_LOST),
 ROW(RUNNING,    LOOK,           ALWAYS,          RUNNING,    AX_SEND_LOOK),
 JUDGED_BY_USER(RUNNING),
 ROW(RUNNING,    VOLUME_TROUBLED, ALWAYS,         RUNNING,    AX_SEND_TROUBLE),
+NOTED(RUNNING,  CHECKED),
 
 ROW(PREKILL,    AUTHORIZED,     ALWAYS,          PREKILL,    AX_SEND_AUTHORIZED),
 ROW(PREKILL,    TASK_CHANGED,   ALWAYS,          PREKILL,    AX_TELL_STATUS),
@@ -369,6 +371,7 @@ AGREED(REPLAYING, REPLAY),
 RENEWED(REPLAYING, AX_SEND_VERDICT),
 NOTED(REPLAYING, CONTACT),
 JUDGED_BY_USER(REPLAYING),
+NOTED(REPLAYING, CHECKED),
 };
 
 /* clang-format on */

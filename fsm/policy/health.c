@@ -19,9 +19,15 @@ static enum group_health task_health(const struct alloc *alloc, const struct all
                                       : GROUP_UNSETTLED;
 }
 
+bool policy_checks_pass(const struct alloc *alloc)
+{
+    return (alloc->assign.checks & ~alloc->checks_pass) == 0;
+}
+
 enum group_health policy_group_health(const struct alloc *alloc)
 {
-    bool unsettled = alloc->machine.state == A_REPLAYING, doubted = false;
+    bool unsettled = alloc->machine.state == A_REPLAYING || !policy_checks_pass(alloc);
+    bool doubted = false;
     const char *cause;
 
     if (alloc->setup_failed || alloc->client_status == CLIENT_FAILED ||
@@ -59,6 +65,8 @@ bool policy_unhealthy_reason(const struct alloc *alloc, const struct alloc_membe
                text_copy(to, size, "Unhealthy because of dead task");
     if (!member->started)
         return text_format(to, size, "Task not running by healthy_deadline of %s", deadline);
+    if (member->run_state == TASK_RUN_RUNNING && !policy_checks_pass(alloc))
+        return text_copy(to, size, "Services not healthy by deadline");
     if (member->run_state == TASK_RUN_RUNNING && !late)
         return false;
     text_from_duration_ns(min, sizeof(min), (int64_t)alloc->assign.min_healthy_ms * 1000000);

@@ -157,6 +157,12 @@ static enum note_kind note_of(const struct journal_event *event, char *to, size_
         (void)text_format(to, size, "goes on by version %llu",
                           (unsigned long long)((const struct alloc_assign *)payload)->job_version);
         return NOTE_ORDER;
+    case PAYLOAD_CHECKED: {
+        const struct checked *checked = payload;
+        bool pass = (checked->ran & ~checked->pass) == 0;
+        (void)text_copy(to, size, pass ? "its checks pass" : "a check of it fails"); /* fits */
+        return pass ? NOTE_NONE : NOTE_FAILED;
+    }
     case PAYLOAD_NONE:
     case PAYLOAD_TASK_DEFINE:
     case PAYLOAD_VOLUME_DEFINE:

@@ -236,7 +236,8 @@ static void draw_users(struct pen *pen)
     } requests[] = {{SIM_DO_RESTART, false},
                     {SIM_DO_RESTART_TASK, true},
                     {SIM_DO_SIGNAL, true},
-                    {SIM_DO_REPLAY, false}};
+                    {SIM_DO_REPLAY, false},
+                    {SIM_DO_UNWELL, true}};
 
     for (uint64_t n = below(pen, 4); n > 0 && !pen->calm; n--) {
         struct sim_whom claim = any_claim(pen);
@@ -560,6 +561,19 @@ static void draw_control(struct pen *pen)
         draw_troubles(pen);
 }
 
+/* Some that pass by and by, and not for ever. */
+static void draw_checks(struct pen *pen, struct sim_alloc *alloc, struct sim_whom whom)
+{
+    uint64_t all;
+
+    alloc->checks = (uint8_t)(1 + below(pen, SIM_CHECKS_MAX));
+    all = ((uint64_t)1 << alloc->checks) - 1;
+    for (uint64_t n = 1 + below(pen, 4); n > 0; n--) {
+        uint64_t pass = chance(pen, 1, 2) ? all : below(pen, all + 1);
+        add(pen, SIM_DO_CHECK, whom, below(pen, pen->horizon_ms), (int64_t)pass);
+    }
+}
+
 /* What users say of the health of allocs, and of some only they. */
 static void draw_health(struct pen *pen)
 {
@@ -570,6 +584,8 @@ static void draw_health(struct pen *pen)
         if (alloc->healthy_deadline_ms == 0)
             continue;
         alloc->manual = chance(pen, 1, 6);
+        if (chance(pen, 1, 3))
+            draw_checks(pen, alloc, whom);
         for (uint64_t n = below(pen, 4); n > 0; n--) {
             enum sim_action says = chance(pen, 1, 2) ? SIM_DO_HEALTHY : SIM_DO_UNHEALTHY;
             add(pen, says, whom, below(pen, pen->horizon_ms), 0);

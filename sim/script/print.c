@@ -83,6 +83,8 @@ static void print_alloc(const struct sim_script *script, const struct sim_alloc 
             (unsigned long long)alloc->healthy_deadline_ms);
     if (alloc->manual)
         SAY(" manual");
+    if (alloc->checks != 0)
+        SAY(" checks %u", alloc->checks);
     if (alloc->stop_after_ms != 0)
         SAY(" stop_after %llu", (unsigned long long)alloc->stop_after_ms);
     if (memcmp(alloc->hooks, usual.hooks, sizeof(usual.hooks)) != 0)

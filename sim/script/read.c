@@ -246,6 +246,8 @@ static void read_alloc(struct reader *reader)
             read_healthy(reader, &alloc);
         else if (alloc.healthy_deadline_ms != 0 && accept(reader, "manual"))
             alloc.manual = 1;
+        else if (alloc.healthy_deadline_ms != 0 && accept(reader, "checks"))
+            alloc.checks = (uint8_t)next_count(reader, SIM_CHECKS_MAX);
         else if (accept(reader, "hooks"))
             read_masks(reader, alloc.hooks, COUNT_OF(alloc.hooks), ALLOC_HOOK_COUNT);
         else
@@ -466,6 +468,7 @@ static int64_t next_argument(struct reader *reader, unsigned action)
                        : action == SIM_DO_COUNT  ? SIM_COUNT_MAX
                        : action == SIM_DO_UPDATE ? SIM_TIMES_MAX
                        : action == SIM_DO_TUNE   ? SIM_TIMES_MAX
+                       : action == SIM_DO_CHECK  ? (1 << SIM_CHECKS_MAX) - 1
                                                  : HOUR_MS);
 }
 

@@ -29,9 +29,10 @@ enum {
     SIM_VOLUMES_MAX = 2, /* claims of one alloc */
     SIM_PLUGINS_MAX = 2,
     SIM_JOBS_MAX = 2,
-    SIM_COUNT_MAX = 4, /* of one group */
-    SIM_PORTS_MAX = 2, /* of one alloc that was placed for a job */
-    SIM_DISKS_MAX = 4, /* what claims are on */
+    SIM_COUNT_MAX = 4,  /* of one group */
+    SIM_PORTS_MAX = 2,  /* of one alloc that was placed for a job */
+    SIM_CHECKS_MAX = 3, /* of one alloc */
+    SIM_DISKS_MAX = 4,  /* what claims are on */
     SIM_STEPS_MAX = 96,
     SIM_FATES_MAX = 96,
     SIM_CUTS_MAX = 8,
@@ -142,6 +143,7 @@ struct sim_alloc {
     uint64_t min_healthy_ms, healthy_deadline_ms; /* the latter 0: nobody asks for its health */
     uint64_t stop_after_ms;                       /* without contact to the server, 0: it goes on */
     uint8_t manual;                               /* that somebody hears it from a user only */
+    uint8_t checks;    /* that pass before it is healthy; they do when it is said */
     uint8_t sticky;    /* it takes over the disk of the alloc before it */
     uint32_t hooks[4]; /* masks: prerun, prekill, postrun, destroy */
     struct sim_task tasks[SIM_TASKS_MAX];
@@ -176,6 +178,8 @@ struct sim_job {
     X(REPLAY, ALLOC, "replay")       /* all of its tasks, those that are over, too */              \
     X(HEALTHY, ALLOC, "say_healthy") /* a user says so, where somebody waits to hear it */         \
     X(UNHEALTHY, ALLOC, "say_unhealthy")                                                           \
+    X(CHECK, ALLOC, "check")  /* its checks, run by the node, find so: bits of number pass */      \
+    X(UNWELL, TASK, "unwell") /* one of its checks restarts it */                                  \
     X(RESTART_TASK, TASK, "restart_task")                                                          \
     X(SIGNAL, TASK, "signal")                                                                      \
     X(DETACH, CLAIM, "detach") /* the server asks for the unmount */                               \

@@ -228,6 +228,8 @@ static struct sim_alloc alloc_plan(const struct machine *record)
     plan.min_healthy_ms = assign->min_healthy_ms;
     plan.healthy_deadline_ms = assign->watched ? assign->healthy_deadline_ms : 0;
     plan.manual = assign->manual;
+    while (plan.checks < SIM_CHECKS_MAX && (assign->checks >> plan.checks) != 0)
+        plan.checks++;
     plan.stop_after_ms = assign->stop_after_ms;
     plan.sticky = assign->disk_from[0] != '\0';
     plan.hooks[0] = assign->hooks_prerun;

@@ -260,6 +260,8 @@ static void add_requests(struct listing *list)
         add(list, MOVE_REPLAY, WHO_ALLOC, 0);
     if (alloc != NULL && search->asked->shape == SIM_SHAPE_HOOKS && !alloc_of(alloc)->at_once)
         add(list, MOVE_HURRY, WHO_ALLOC, 0);
+    if (alloc != NULL && search->asked->shape == SIM_SHAPE_HOOKS)
+        add(list, MOVE_CHECK, WHO_ALLOC, 0);
     if (alloc != NULL) {
         add(list, MOVE_UPDATE, WHO_ALLOC, 0);
         add(list, MOVE_HEALTHY, WHO_ALLOC, 0);

@@ -125,6 +125,7 @@ _Static_assert(sizeof(struct search_world) ==
     X(REPLAY, "a user asks for all tasks again", REQUEST, true, false)                             \
     X(HEALTHY, "a user says that the alloc is healthy", COUNT, true, false)                        \
     X(UNHEALTHY, "a user says that the alloc is not healthy", COUNT, true, false)                  \
+    X(CHECK, "the checks of its services find another thing", COUNT, true, false)                  \
     X(UPDATE, "there is a newer version of the alloc", COUNT, true, false)                         \
     X(DETACH, "the server asks for the volume to be detached", COUNT, true, false)                 \
     X(SIGNAL, "a user sends a signal", COUNT, true, false)                                         \

@@ -162,6 +162,7 @@ static void reduce_alloc(struct alloc *alloc)
     alloc->delay_until_ms = set_or_not(alloc->delay_until_ms);
     alloc->run_until_ms = set_or_not(alloc->run_until_ms);
     alloc->assigned_ms = alloc->contact_ms = 0;
+    alloc->checks_ran = alloc->checks_pass = 0; /* nobody waits for them */
     for (uint32_t i = 0; i < alloc->assign.members_count; i++)
         alloc->assign.members[i].up = MEMBER_DOWN; /* nobody waits for its health */
     alloc->status_revision = alloc->acked_revision = 0;

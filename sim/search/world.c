@@ -291,6 +291,15 @@ static void set_timer(struct search *search, unsigned who, uint64_t at_ms)
     change_record(search, who, at_ms, search_record(search, who)->attempt);
 }
 
+/* One of them passes, or does not any more. */
+static void find_check(struct search *search)
+{
+    struct checked checked = {.ran = 1,
+                              .pass = !alloc_of(search_record(search, WHO_ALLOC))->checks_pass};
+
+    core_tell(search->core, &search->ids[WHO_ALLOC], AE_CHECKED, &checked);
+}
+
 static void ask(struct search *search, const struct search_move *move)
 {
     static const uint8_t events[SEARCH_MOVE_COUNT] = {
@@ -392,6 +401,9 @@ static void make(struct search *search, const struct search_move *move)
         return;
     case MOVE_CONFIRM:
         core_tell(search->core, &search->ids[WHO_ALLOC], AE_AUTHORIZED, NULL);
+        return;
+    case MOVE_CHECK:
+        find_check(search);
         return;
     case MOVE_STOP:
     case MOVE_HURRY:

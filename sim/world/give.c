@@ -145,6 +145,7 @@ static void assign_of(const struct sim *sim, const struct sim_alloc_state *alloc
     assign->watched = plan->healthy_deadline_ms != 0;
     assign->deployed_unix_ns = version % 2 == 0 ? (int64_t)version : 0; /* else of the first one */
     assign->manual = plan->manual;
+    assign->checks = ((uint64_t)1 << plan->checks) - 1;
     assign->min_healthy_ms = plan->min_healthy_ms;
     assign->healthy_deadline_ms = plan->healthy_deadline_ms;
     assign->hooks_prerun = plan->hooks[0];

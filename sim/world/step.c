@@ -55,6 +55,38 @@ static bool say_health(struct sim *sim, const struct sim_step *step)
     return true;
 }
 
+/* By the node itself, which looks at those that run. */
+static const struct machine_id *looked_at(struct sim *sim, const struct sim_step *step)
+{
+    const struct machine_id *id = sim_id(sim, &step->whom);
+    bool here = sim->up && !sim->dying && sim->restored && core_find(sim->core, id) != NULL;
+
+    return here ? id : NULL;
+}
+
+static bool find_checks(struct sim *sim, const struct sim_step *step)
+{
+    const struct machine_id *id = looked_at(sim, step);
+
+    if (id == NULL)
+        return false;
+    uint64_t all = core_alloc(sim->core, id->text)->assign.checks;
+    struct checked checked = {.ran = all, .pass = all & (uint64_t)step->number};
+    core_tell(sim->core, id, AE_CHECKED, &checked);
+    return true;
+}
+
+static bool fail_check(struct sim *sim, const struct sim_step *step)
+{
+    static const struct kill_order order = {.event = TASK_EVENT_RESTART_SIGNALED,
+                                            .text = "healthcheck: check \"c\" unhealthy"};
+    const struct machine_id *id = looked_at(sim, step);
+
+    if (id != NULL)
+        core_tell(sim->core, id, TE_UNWELL, &order);
+    return id != NULL;
+}
+
 static bool ask(struct sim *sim, const struct sim_step *step)
 {
     static const uint8_t events[SIM_ACTION_COUNT] = {
@@ -394,6 +426,8 @@ static const struct {
     [SIM_DO_REPLAY] = {ask, false},
     [SIM_DO_HEALTHY] = {say_health, false},
     [SIM_DO_UNHEALTHY] = {say_health, false},
+    [SIM_DO_CHECK] = {find_checks, false},
+    [SIM_DO_UNWELL] = {fail_check, false},
     [SIM_DO_RESTART_TASK] = {ask, false},
     [SIM_DO_SIGNAL] = {ask, false},
     [SIM_DO_DETACH] = {ask, false},

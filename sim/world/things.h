@@ -96,6 +96,7 @@ struct sim_alloc_state {
     uint16_t ports[SIM_PORTS_MAX]; /* that it was given, 0: none */
     uint64_t ended_turn;           /* of the commit that ended it, 0: it has not */
     uint64_t asked_ms;             /* node time at which its health began to be asked for */
+    uint64_t checks_pass;          /* of its services, as the node was told last; durable */
     uint64_t contact_ms;           /* of the server's newest word that is durable, 0: none */
     uint8_t wish;                  /* of the control plane: enum sim_wish */
     uint8_t hurried;               /* and by now it is to end without its delays */

@@ -62,6 +62,7 @@ MAKER(member_news, MEMBER_NEWS_FIELDS)
 MAKER(claim, CLAIM_FIELDS)
 MAKER(plugin_identity, PLUGIN_IDENTITY_FIELDS)
 MAKER(ack, ACK_FIELDS)
+MAKER(checked, CHECKED_FIELDS)
 MAKER(task_event, TASK_EVENT_FIELDS)
 MAKER(plugin, PLUGIN_FIELDS)
 MAKER(volume, VOLUME_FIELDS)
@@ -136,6 +137,7 @@ static inline void make_payload(struct rng *rng, enum fsm_payload kind, void *by
         SIMPLE(CLAIM, claim)
         SIMPLE(IDENTITY, plugin_identity)
         SIMPLE(ACK, ack)
+        SIMPLE(CHECKED, checked)
 #undef SIMPLE
     }
 }
@@ -219,6 +221,7 @@ static inline void make_health(struct rng *rng, struct alloc *alloc)
     uint64_t entered_ms = alloc->machine.entered_ms;
 
     alloc->assign.watched = 1;
+    alloc->checks_pass &= alloc->checks_ran;
     alloc->assign.min_healthy_ms = rng_below(rng, 100000);
     alloc->assign.healthy_deadline_ms = rng_below(rng, 100000);
     alloc->unhealthy_at_ms = entered_ms + rng_below(rng, alloc->assign.healthy_deadline_ms + 1);

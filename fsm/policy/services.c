@@ -1,0 +1,28 @@
+/*
+ * What is offered, and what a check that fails does.  Follows Nomad's group and task service hooks,
+ * which register and deregister; here both are one question to the records.
+ */
+#include "fsm/policy.h"
+
+bool policy_group_offers(const struct alloc *alloc)
+{
+    uint8_t state = alloc->machine.state;
+
+    return (state == A_RUNNING || state == A_REPLAYING) && !alloc->assign.condemned;
+}
+
+bool policy_task_offers(const struct alloc *alloc, const struct task *task)
+{
+    bool stays = task->machine.state == T_RECOVERING && task->resume == RESUME_NOTHING;
+
+    return policy_group_offers(alloc) && (task->machine.state == T_RUNNING || stays);
+}
+
+bool policy_check_restarts(struct check_count *count, uint32_t limit, bool passes, uint64_t now_ms)
+{
+    if (passes)
+        count->failures = 0;
+    else if (limit != 0 && now_ms >= count->grace_until_ms)
+        count->failures++;
+    return !passes && limit != 0 && count->failures >= limit;
+}
