@@ -68,6 +68,10 @@ void sim_check_outcome(struct sim *sim, const struct sim_whom *whom, const struc
 void sim_check_health(struct sim *sim, const struct journal_batch *batch,
                       const struct sim_whom *whom, const struct alloc *before,
                       const struct alloc *after);
+/* Which checks of an alloc pass behind EVENT, if BEFORE did: a newer version has others, and who
+ * answered them before a boot is gone. */
+uint64_t sim_checks_after(uint64_t before, const struct fsm_event *event);
+
 /* ALLOC has ended, or goes on for ever: what is missing of its health, or NULL. */
 const char *sim_health_missing(const struct alloc *alloc);
 

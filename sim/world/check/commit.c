@@ -63,6 +63,7 @@ static void note_alloc(struct sim *sim, const struct sim_whom *whom,
 
     if (kind == AE_ASSIGN || kind == AE_AUTHORIZED || kind == AE_STOP)
         alloc->fresh = sim->incarnation;
+    alloc->checks_pass = sim_checks_after(alloc->checks_pass, &event->event);
     sim_check_contact(sim, whom, event, record);
     if (kind == AE_AUTHORIZED)
         alloc->seen_index = alloc->offered_index;

@@ -48,20 +48,27 @@ static bool is_updated(const struct journal_batch *batch, const struct machine_i
     return false;
 }
 
-/* What the checks of the alloc of STATE have found last: a newer version has others, and who
- * answered them before a boot is gone. */
-static void note_checks(struct sim_alloc_state *state, const struct journal_batch *batch)
+uint64_t sim_checks_after(uint64_t before, const struct fsm_event *event)
 {
+    if (event->kind == AE_CHECKED)
+        return ((const struct checked *)event->payload)->pass;
+    if (event->kind == AE_UPDATE)
+        return 0;
+    if (event->kind == AE_RESTORE && ((const struct restore *)event->payload)->rebooted)
+        return 0;
+    return before;
+}
+
+/* What the checks of the alloc of STATE have found by the end of BATCH. */
+static uint64_t checks_with(const struct sim_alloc_state *state, const struct journal_batch *batch)
+{
+    uint64_t pass = state->checks_pass;
+
     for (size_t i = 0; i < batch->events_count; i++) {
-        const struct fsm_event *event = &batch->events[i].event;
-        if (!machine_id_equal(&batch->events[i].id, &state->id))
-            continue;
-        if (event->kind == AE_CHECKED)
-            state->checks_pass = ((const struct checked *)event->payload)->pass;
-        else if (event->kind == AE_UPDATE ||
-                 (event->kind == AE_RESTORE && ((const struct restore *)event->payload)->rebooted))
-            state->checks_pass = 0;
+        if (machine_id_equal(&batch->events[i].id, &state->id))
+            pass = sim_checks_after(pass, &batch->events[i].event);
     }
+    return pass;
 }
 
 static bool is_over(const struct task *task)
@@ -73,14 +80,13 @@ void sim_check_health(struct sim *sim, const struct journal_batch *batch,
                       const struct sim_whom *whom, const struct alloc *before,
                       const struct alloc *after)
 {
-    struct sim_alloc_state *state = sim_alloc_of(sim, whom);
+    const struct sim_alloc_state *state = sim_alloc_of(sim, whom);
     uint8_t was = before == NULL ? (uint8_t)HEALTH_UNKNOWN : before->health;
     uint64_t now_ms = batch->events[batch->events_count - 1].now_ms;
     bool over = after->setup_failed || after->client_status == CLIENT_FAILED;
     bool updated = is_updated(batch, &state->id);
     const char *why = NULL;
 
-    note_checks(state, batch);
     if (before != NULL && before->unhealthy_at_ms != 0 && !updated &&
         before->unhealthy_at_ms != after->unhealthy_at_ms)
         sim_violate(sim, 36, "%s was given another time to be healthy", state->id.text);
@@ -111,7 +117,7 @@ void sim_check_health(struct sim *sim, const struct journal_batch *batch,
     }
     if (after->health == HEALTH_HEALTHY && now_ms < state->asked_ms + after->assign.min_healthy_ms)
         why = "it was asked later";
-    if (after->health == HEALTH_HEALTHY && (after->assign.checks & ~state->checks_pass) != 0)
+    if (after->health == HEALTH_HEALTHY && (after->assign.checks & ~checks_with(state, batch)) != 0)
         why = "a check of it has not passed";
     if (why != NULL)
         sim_violate(sim, 36, "%s is said to be healthy, but %s", state->id.text, why);

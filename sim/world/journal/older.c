@@ -96,6 +96,7 @@ static void put_alloc(struct sim *sim, int a)
     alloc->gone = then->gone;
     alloc->fresh = then->fresh;
     alloc->asked_ms = then->asked_ms;
+    alloc->checks_pass = then->checks_pass;
     alloc->follows = then->follows;
     alloc->offered_index = then->offered_index;
     alloc->seen_index = then->seen_index;
