@@ -1,5 +1,5 @@
 # Who has checks is healthy once all of them have passed for min_healthy_time: a daemon that dies keeps what they found, a boot does not; a check that fails too often restarts its task.
-# covers R-08
+# covers R-08 R-59
 heal 60000
 alloc soon healthy 1000 20000 checks 2
 task soon/main
