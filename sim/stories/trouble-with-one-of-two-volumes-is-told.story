@@ -13,3 +13,5 @@ claim b/more plugin p0 disk 2
 at 0 assign a
 at 1000 assign b
 fate LATE volume b/more STAGE 1 ms 1449
+expect first performs alloc b TELL_STATUS then enters volume b/more PUBLISHING
+expect starts b/main 0
