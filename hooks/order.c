@@ -56,7 +56,7 @@ int hooks_network_expand(const struct hooks *hooks, const struct alloc_spec *all
     struct hooks_env env = {.arena = arena};
     struct expanding expanding = {
         .names = {.node = hooks->node, .env = &env}, .arena = arena, .err = err};
-    int code = hooks_env_build_alloc(hooks, alloc, &env, err);
+    int code = hooks_env_build_alloc(hooks, alloc, NULL, &env, err);
 
     *ret_alloc = *alloc;
     if (!spec_has_namespace(alloc))

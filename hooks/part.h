@@ -47,6 +47,8 @@ struct hooks {
     const struct hooks_templates *templates; /* NULL: nobody is told of what changes */
     const char *parser;                      /* what renders them */
     struct watches *watches;                 /* of templates */
+    struct hooks_checks *begun_checks;       /* of services */
+    struct checker *checker;                 /* runs them; NULL: there are none */
     struct hooks_run *to_begin, **begin_end; /* of allocs, those that wait for room on the pool */
     unsigned begun;                          /* that are there */
     struct hooks_run *line; /* of those the ones that go one by one, in order; the first runs */
@@ -121,7 +123,8 @@ hook_function hooks_task_dir_build, hooks_task_dir_mend, hooks_task_dir_strip;
 hook_function hooks_logs_prepare;
 hook_function hooks_validate;
 hook_function hooks_volumes;
-hook_function hooks_services_validate;
+void hooks_services_detach(struct hooks *hooks); /* whose checks were begun and not ended */
+hook_function hooks_services_validate; /* of an alloc, on the loop: they can be made whole */
 hook_function hooks_csi_plugin_prepare, hooks_csi_plugin_started, hooks_csi_plugin_ended;
 hook_function hooks_csi_plugin_remove;
 hook_begin hooks_csi_plugin_begin, hooks_csi_plugin_removed;

@@ -104,6 +104,7 @@ void hooks_free(struct hooks *hooks)
         return;
     hooks_forget_plugins(hooks);
     watches_free(hooks->watches);
+    hooks_services_detach(hooks);
     while (hooks->runs != NULL) {
         struct hooks_run *run = hooks->runs;
 

@@ -29,7 +29,8 @@ struct hooks_check {
     enum check_status status;
     int code;        /* of HTTP, 0: none */
     int64_t unix_ns; /* when that was; 0: it has not run yet */
-    char *output;    /* what it said, at most CHECK_OUTPUT_SIZE with its NUL; never NULL */
+    char *output;    /* what it said, at most CHECK_OUTPUT_SIZE with its NUL; never NULL; owned, and
+                        replaced by hooks_check_say */
 };
 
 struct hooks_service {
@@ -48,6 +49,9 @@ struct hooks_services {
     struct hooks_service *items;
     size_t count;
 };
+
+/* OUTPUT, cut if it is too long, is what CHECK has said last. */
+void hooks_check_say(struct hooks_check *check, const char *output);
 
 /* Makes whole what ALLOC offers.  NETWORK is the status of its own network as hooks_network_status
  * gives it, NULL: it is the host's, or not known yet.  ERR_INVALID: a name that is none once it is

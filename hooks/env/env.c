@@ -29,7 +29,7 @@ struct build {
     const struct task_spec *task;
     struct hooks_env *env;
     struct hooks_names names;
-    json_t *status; /* of the alloc's own network, as its hook left it; NULL: there is none */
+    const json_t *status; /* of the alloc's own network, as its hook left it; NULL: there is none */
     struct err *err;
 };
 
@@ -383,6 +383,27 @@ static int clean_names(struct build *build)
     return 0;
 }
 
+static int build_task(struct build *build, const uint8_t *results, uint32_t results_bytes)
+{
+    int code = add_directories(build);
+
+    if (code == 0)
+        code = add_limits(build);
+    if (code == 0)
+        code = add_ids(build);
+    if (code == 0)
+        code = add_ports(build);
+    if (code == 0)
+        code = add_meta(build);
+    if (code == 0)
+        code = add_host(build);
+    if (code == 0)
+        code = add_task(build);
+    if (code == 0)
+        code = add_results(build, results, results_bytes);
+    return code == 0 ? clean_names(build) : code;
+}
+
 int hooks_env_build(const struct hooks *hooks, const struct alloc_spec *alloc,
                     const struct task_spec *task, const uint8_t *results, uint32_t results_bytes,
                     struct hooks_env *env, struct err *err)
@@ -398,31 +419,32 @@ int hooks_env_build(const struct hooks *hooks, const struct alloc_spec *alloc,
 
     if (!results_valid(results, results_bytes))
         return err_set(err, ERR_CORRUPT, "the results of the task's hooks are damaged");
-    build.status = hooks_network_status(results, results_bytes);
-    int code = add_directories(&build);
-
-    if (code == 0)
-        code = add_limits(&build);
-    if (code == 0)
-        code = add_ids(&build);
-    if (code == 0)
-        code = add_ports(&build);
-    if (code == 0)
-        code = add_meta(&build);
-    if (code == 0)
-        code = add_host(&build);
-    if (code == 0)
-        code = add_task(&build);
-    if (code == 0)
-        code = add_results(&build, results, results_bytes);
-    if (code == 0)
-        code = clean_names(&build);
-    json_decref(build.status);
+    json_t *status = hooks_network_status(results, results_bytes);
+    build.status = status;
+    int code = build_task(&build, results, results_bytes);
+    json_decref(status);
     return code;
 }
 
+int hooks_env_build_task(const struct hooks *hooks, const struct alloc_spec *alloc,
+                         const struct task_spec *task, const json_t *network, struct hooks_env *env,
+                         struct err *err)
+{
+    struct build build = {
+        .hooks = hooks,
+        .alloc = alloc,
+        .task = task,
+        .env = env,
+        .names = {.node = hooks->node, .env = env},
+        .status = network,
+        .err = err,
+    };
+
+    return build_task(&build, NULL, 0);
+}
+
 int hooks_env_build_alloc(const struct hooks *hooks, const struct alloc_spec *alloc,
-                          struct hooks_env *env, struct err *err)
+                          const json_t *network, struct hooks_env *env, struct err *err)
 {
     const struct task_spec nobody = {.name = "", .driver = "", .meta = alloc->meta};
     struct build build = {
@@ -431,6 +453,7 @@ int hooks_env_build_alloc(const struct hooks *hooks, const struct alloc_spec *al
         .task = &nobody,
         .env = env,
         .names = {.node = hooks->node, .env = env},
+        .status = network,
         .err = err,
     };
     int code = add_ids(&build);

@@ -1,16 +1,22 @@
-/* Inside hooks/fetch/ only: what one artifact is on its way. */
+/* Inside hooks/fetch/ only: what one artifact is on its way, and what both modes share. */
 #ifndef CAIRN_HOOKS_FETCH_FETCH_H
 #define CAIRN_HOOKS_FETCH_FETCH_H
 
 #include "base/base.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 /* What cairn-fetch is started with, as descriptors. */
 enum { FETCH_ORDER = 3, FETCH_PLACE = 4, FETCH_REPORT = 5, FETCH_SHARED = 6 };
 #define FETCH_PLACE_PATH "/proc/self/fd/4"
+
+enum {
+    FETCH_EXIT_USAGE = 2,
+    FETCH_NOBODY = 65534, /* where no user of its own can be: in some containers */
+};
 
 enum { CHECKSUM_SIZE = 8 + 128 + 1, FILE_NAME_SIZE = 256, URL_SIZE = 3 * 4096 };
 
@@ -68,6 +74,15 @@ int fetch_unpack(const struct fetch *fetch, enum archive_kind kind, const char *
                  struct err *err);
 int fetch_unpack_file(const struct fetch *fetch, enum archive_kind kind, const char *name,
                       struct err *err);
+
+/* Becomes USER and nobody else, without a group that is another's. */
+bool fetch_be(uid_t uid, gid_t gid);
+
+int fetch_drop_capabilities(void);
+
+/* cairn-fetch in its other mode: asks what it is told over its socket, until that ends.  OWN is a
+ * user that nobody else is, for who is root. */
+int fetch_check(uid_t own);
 
 /* Where the file of checksums is that is asked for, or NULL. */
 static inline const char *source_sums(const struct source *source)

@@ -13,8 +13,12 @@
  * usage: cairn-fetch UID GID, with the descriptors of fetch.h.  Exit 0: all are there; else the
  * last line of the report says which is not, and why.  Who is not root does the same without the
  * walls.
+ *
+ * In another mode it runs the checks of services: "cairn-fetch checks", with the socket of
+ * hooks/services/wire.h.
  */
 #include "hooks/fetch/fetch.h"
+#include "hooks/services/wire.h"
 #include "io/host.h"
 #include "io/proc.h"
 #include "io/scope.h"
@@ -38,9 +42,8 @@
 
 enum {
     FETCHERS = 1900000000, /* and the number of a process: a range that systemd gives to nobody */
-    NOBODY = 65534,        /* where no such user can be: in some containers */
     EXIT_FAILED = 1,
-    EXIT_USAGE = 2,
+    EXIT_USAGE = FETCH_EXIT_USAGE,
     GRACE_MS = 60000, /* for what comes beside the download */
     SOURCE_SHOWN = 120,
     DIRECTORY_MODE = 0755,
@@ -71,7 +74,7 @@ static void end_with_parent(const struct step *step)
         _exit(EXIT_FAILED);
 }
 
-static int drop_capabilities(void)
+int fetch_drop_capabilities(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
@@ -85,7 +88,7 @@ static int place_of(const struct step *step)
     return json_is_true(json_object_get(step->artifact, "shared")) ? FETCH_SHARED : FETCH_PLACE;
 }
 
-static bool be(uid_t uid, gid_t gid)
+bool fetch_be(uid_t uid, gid_t gid)
 {
     return setgroups(0, NULL) == 0 && setresgid(gid, gid, gid) == 0 &&
            setresuid(uid, uid, uid) == 0;
@@ -93,7 +96,7 @@ static bool be(uid_t uid, gid_t gid)
 
 static bool be_alone(struct fetch *fetch)
 {
-    fetch->is_alone = be(fetch->fetcher, fetch->fetcher);
+    fetch->is_alone = fetch_be(fetch->fetcher, fetch->fetcher);
     return fetch->is_alone;
 }
 
@@ -108,9 +111,9 @@ static int become(const struct step *step, struct err *err)
         return err_os(err, ERR_IO, errno, "cannot lay down privileges");
     if (geteuid() == 0 &&
         ((step->is_unpacking &&
-          (fchdir(place_of(step)) != 0 || chroot(".") != 0 || !be(fetch->uid, fetch->gid))) ||
-         (!step->is_unpacking && !be_alone(fetch) && !be(NOBODY, NOBODY)) ||
-         drop_capabilities() != 0))
+          (fchdir(place_of(step)) != 0 || chroot(".") != 0 || !fetch_be(fetch->uid, fetch->gid))) ||
+         (!step->is_unpacking && !be_alone(fetch) && !fetch_be(FETCH_NOBODY, FETCH_NOBODY)) ||
+         fetch_drop_capabilities() != 0))
         return err_os(err, ERR_IO, errno, "cannot lay down privileges");
     end_with_parent(step);    /* a change of the user ends what was said of it before */
     (void)close(FETCH_ORDER); /* what other artifacts are asked for with, and the directories: */
@@ -330,7 +333,7 @@ static int make_staging(const struct fetch *fetch, struct err *err)
     if (mkdirat(FETCH_PLACE, staging, 0700) != 0 ||
         (geteuid() == 0 &&
          fchownat(FETCH_PLACE, staging, fetch->fetcher, fetch->fetcher, AT_SYMLINK_NOFOLLOW) != 0 &&
-         fchownat(FETCH_PLACE, staging, NOBODY, NOBODY, AT_SYMLINK_NOFOLLOW) != 0))
+         fchownat(FETCH_PLACE, staging, FETCH_NOBODY, FETCH_NOBODY, AT_SYMLINK_NOFOLLOW) != 0))
         return err_os(err, err_from_errno(errno), errno, "cannot make the directory for git");
     return 0;
 }
@@ -414,6 +417,8 @@ int main(int argc, char **argv)
     uint64_t uid, gid;
 
     check(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+    if (argc == 2 && text_equal(argv[1], WIRE_MODE))
+        return fetch_check(fetch.fetcher);
     if (poll(&daemon, 1, 0) != 0)
         return EXIT_FAILED; /* nobody will read it */
     if (argc != 3 || !text_to_u64(argv[1], &uid) || !text_to_u64(argv[2], &gid) ||
