@@ -311,7 +311,8 @@ struct alloc_spec {
     const char *deployment_id; /* which waits to hear whether it is healthy, or "" */
     uint64_t min_healthy_ms, healthy_deadline_ms; /* by which it is, of one in a deployment */
     bool manual_health;                           /* and only a user says so */
-    struct spec_rescheduled *rescheduled;         /* the newest of them, the oldest first */
+    bool task_health; /* and only its tasks do, the checks of its services do not */
+    struct spec_rescheduled *rescheduled; /* the newest of them, the oldest first */
     size_t rescheduled_count;
     bool has_network;         /* the group says something about it */
     const char *network_mode; /* "" or "host": that of the host; "bridge", "none", "cni/NAME" */

@@ -61,10 +61,11 @@ static void add_history(json_t *alloc, const struct jobspec_placement *placement
 void jobspec_put_deployment(json_t *alloc, const json_t *group, const char *id)
 {
     static const char *const keys[] = {"DeploymentID", "MinHealthyTime", "HealthyDeadline",
-                                       "ManualHealth"};
+                                       "ManualHealth", "TaskHealth"};
     const json_t *update = json_object_get(group, "Update");
     json_int_t min_ns = json_integer_value(json_object_get(update, "MinHealthyTime"));
     json_int_t deadline_ns = json_integer_value(json_object_get(update, "HealthyDeadline"));
+    const char *health = json_string_value(json_object_get(update, "HealthCheck"));
 
     for (size_t i = 0; i < COUNT_OF(keys); i++)
         (void)json_object_del(alloc, keys[i]); /* of the one before, if any */
@@ -73,8 +74,10 @@ void jobspec_put_deployment(json_t *alloc, const json_t *group, const char *id)
     check(json_object_set_new(alloc, "DeploymentID", json_string(id)) == 0);
     check(json_object_set_new(alloc, "MinHealthyTime", json_integer(min_ns)) == 0);
     check(json_object_set_new(alloc, "HealthyDeadline", json_integer(deadline_ns)) == 0);
-    if (text_equal(json_string_value(json_object_get(update, "HealthCheck")), "manual"))
+    if (text_equal(health, "manual"))
         check(json_object_set_new(alloc, "ManualHealth", json_true()) == 0);
+    if (text_equal(health, "task_states"))
+        check(json_object_set_new(alloc, "TaskHealth", json_true()) == 0);
 }
 
 /* The alloc as a new reference. */

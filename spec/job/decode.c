@@ -714,6 +714,7 @@ static void decode_history(struct decoding *decoding, const json_t *alloc, struc
     spec->min_healthy_ms = get_ms(decoding, alloc, "MinHealthyTime");
     spec->healthy_deadline_ms = get_ms(decoding, alloc, "HealthyDeadline");
     spec->manual_health = get_bool(decoding, alloc, "ManualHealth");
+    spec->task_health = get_bool(decoding, alloc, "TaskHealth");
     if (count > SPEC_RESCHEDULED_MAX) {
         damaged(decoding, "RescheduleTracker", "a list of bounded length");
         return;
