@@ -61,6 +61,10 @@ enum {
     SPEC_CHECKS_MAX = 64,              /* of all of them: bits of a word */
     SPEC_SERVICE_NAME_SIZE = 64,       /* with its NUL: a label of DNS */
     SPEC_TAGS_MAX = 64,                /* of a service, each of its two kinds */
+    SPEC_SERVICE_TEXT_SIZE = 256,      /* of its name, address and port, before they are whole */
+    SPEC_CHECK_NAME_SIZE = 288,        /* likewise, with room for the name of its service */
+    SPEC_CHECK_HEADERS_MAX = 64,       /* of a check, each value counts */
+    SPEC_CHECK_BODY_SIZE = 16 << 10,   /* with its NUL */
     SPEC_PAYLOAD_BYTES_MAX = 16 << 10, /* of a dispatch */
     SPEC_SOURCE_URL_SIZE = 4096,       /* of an artifact */
     SPEC_SOURCE_SIZE = 112,            /* the name or id of a volume, with an alloc's index */

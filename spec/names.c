@@ -328,6 +328,14 @@ const char *spec_hostname_fault(const char *hostname)
     }
 }
 
+const char *spec_service_name_fault(const char *name)
+{
+    if (strchr(name, '.') != NULL || strlen(name) >= SPEC_SERVICE_NAME_SIZE ||
+        spec_hostname_fault(name) != NULL)
+        return "is letters, digits and \"-\", 63 at most, and neither begins nor ends with \"-\"";
+    return NULL;
+}
+
 void spec_alloc_name(char to[SPEC_ALLOC_NAME_SIZE], const char *job_id, const char *group,
                      uint32_t index)
 {

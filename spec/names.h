@@ -88,6 +88,9 @@ const char *spec_network_mode_fault(const char *mode);
 enum { SPEC_HOSTNAME_MAX = 64, SPEC_HOSTNAME_TEXT_SIZE = 256 /* with variables in it */ };
 const char *spec_hostname_fault(const char *hostname);
 
+/* The name of a service: a label of DNS (RFC 1123). */
+const char *spec_service_name_fault(const char *name);
+
 /* What an alloc is called: "job.group[index]". */
 enum { SPEC_ALLOC_NAME_SIZE = 2 * SPEC_NAME_SIZE + 16 };
 void spec_alloc_name(char to[SPEC_ALLOC_NAME_SIZE], const char *job_id, const char *group,

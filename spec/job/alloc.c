@@ -65,7 +65,8 @@ void jobspec_put_deployment(json_t *alloc, const json_t *group, const char *id)
     const json_t *update = json_object_get(group, "Update");
     json_int_t min_ns = json_integer_value(json_object_get(update, "MinHealthyTime"));
     json_int_t deadline_ns = json_integer_value(json_object_get(update, "HealthyDeadline"));
-    const char *health = json_string_value(json_object_get(update, "HealthCheck"));
+    const char *said = json_string_value(json_object_get(update, "HealthCheck"));
+    const char *health = said == NULL ? "" : said;
 
     for (size_t i = 0; i < COUNT_OF(keys); i++)
         (void)json_object_del(alloc, keys[i]); /* of the one before, if any */

@@ -203,6 +203,7 @@ static void default_group(struct jobspec_work *work, const json_t *job, json_t *
     }
     default_operands(group);
     json_array_foreach(jobspec_list(group, "Tasks"), i, task) default_task(work, task, restart);
+    jobspec_default_services(job, group);
 }
 
 /* Go prints a block that is not set as one whose fields are all zero. */
@@ -518,6 +519,7 @@ static void check_task(struct jobspec_work *work, const json_t *task, const json
     jobspec_check_mounts(work, group, task);
     jobspec_check_artifacts(work, task);
     jobspec_check_templates(work, task);
+    jobspec_check_task_services(work, group, task);
     jobspec_check_payload_file(work, task);
     check_constraints(work, task, true);
     if (is_type(job, JOB_SYSTEM) && json_array_size(jobspec_list(task, "Affinities")) > 0)
@@ -611,6 +613,7 @@ static void check_group(struct jobspec_work *work, const json_t *job, const json
     jobspec_check_networks(work, group);
     jobspec_check_volumes(work, job, group);
     jobspec_check_csi_plugins(work, group);
+    jobspec_check_services(work, group);
     char saved[sizeof(work->where)];
     (void)text_copy(saved, sizeof(saved), work->where);
     json_array_foreach(tasks, i, task)

@@ -635,6 +635,126 @@ static void decode_volumes(struct decoding *decoding, const json_t *alloc, const
     }
 }
 
+/* --- services --- */
+
+/* Names and each of their values, those of one name together. */
+static struct spec_pairs decode_headers(struct decoding *decoding, const json_t *from)
+{
+    struct arena *arena = &decoding->holder->arena;
+    json_t *headers = json_object_get(from, "Header"), *list;
+    struct spec_pairs pairs = {.items =
+                                   arena_new(arena, SPEC_CHECK_HEADERS_MAX * sizeof(*pairs.items))};
+    const char *name;
+
+    json_object_foreach(headers, name, list)
+    {
+        struct spec_texts values = get_texts(decoding, headers, name);
+
+        if (pairs.count + values.count > SPEC_CHECK_HEADERS_MAX) {
+            damaged(decoding, "Header", "a map of so many lists of texts");
+            break;
+        }
+        for (size_t i = 0; i < values.count; i++)
+            pairs.items[pairs.count++] =
+                (struct spec_pair){.key = arena_text(arena, name), .value = values.items[i]};
+    }
+    return pairs;
+}
+
+static void decode_http(struct decoding *decoding, const json_t *from, struct spec_check *to)
+{
+    to->path = get_text(decoding, from, "Path", SPEC_SOURCE_URL_SIZE);
+    to->method = get_text(decoding, from, "Method", 16);
+    to->protocol = get_text(decoding, from, "Protocol", SPEC_SERVICE_TEXT_SIZE);
+    to->body = get_text(decoding, from, "Body", SPEC_CHECK_BODY_SIZE);
+    to->tls_server_name = "";
+    to->tls_skip_verify = get_bool(decoding, from, "TLSSkipVerify");
+    to->headers = decode_headers(decoding, from);
+}
+
+static void decode_check(struct decoding *decoding, const json_t *from, struct spec_check *to)
+{
+    const char *mode = get_text(decoding, from, "AddressMode", 8);
+    const json_t *restart = json_object_get(from, "CheckRestart");
+
+    to->name = get_text(decoding, from, "Name", SPEC_CHECK_NAME_SIZE);
+    to->task = get_text(decoding, from, "TaskName", SPEC_NAME_SIZE);
+    to->port = get_text(decoding, from, "PortLabel", SPEC_SERVICE_TEXT_SIZE);
+    to->has_address_mode = *mode != '\0';
+    if (!spec_check_type(get_text(decoding, from, "Type", 8), &to->type) ||
+        (to->has_address_mode && !spec_address_mode(mode, &to->address_mode)))
+        damaged(decoding, "Checks", "a list of checks");
+    decode_http(decoding, from, to);
+    to->interval_ms = get_ms(decoding, from, "Interval");
+    to->timeout_ms = get_ms(decoding, from, "Timeout");
+    if (to->interval_ms == 0 || to->timeout_ms == 0)
+        damaged(decoding, "Interval", "a time");
+    to->ready_only = text_equal(get_text(decoding, from, "OnUpdate", 16), "ignore");
+    to->restart_limit = get_u32(decoding, restart, "Limit");
+    to->restart_grace_ms = get_ms(decoding, restart, "Grace");
+}
+
+static void decode_service(struct decoding *decoding, const json_t *from, const char *task,
+                           size_t *checks, struct spec_service *to)
+{
+    const json_t *list = json_object_get(from, "Checks"), *check_of;
+    size_t count = json_array_size(list), i;
+
+    to->task = task;
+    to->name = get_text(decoding, from, "Name", SPEC_SERVICE_TEXT_SIZE);
+    to->port = get_text(decoding, from, "PortLabel", SPEC_SERVICE_TEXT_SIZE);
+    to->address = get_text(decoding, from, "Address", SPEC_SERVICE_TEXT_SIZE);
+    if (!spec_address_mode(get_text(decoding, from, "AddressMode", 8), &to->address_mode))
+        damaged(decoding, "AddressMode", "a mode of addresses");
+    if (!text_equal(get_text(decoding, from, "Provider", 8), "nomad"))
+        damaged(decoding, "Provider", "one that this version has");
+    to->tags = get_texts(decoding, from, "Tags");
+    to->canary_tags = get_texts(decoding, from, "CanaryTags");
+    if (to->tags.count > SPEC_TAGS_MAX || to->canary_tags.count > SPEC_TAGS_MAX)
+        damaged(decoding, "Tags", "a list of so many");
+    *checks += count;
+    if (*checks > SPEC_CHECKS_MAX || (list != NULL && !json_is_array(list))) {
+        damaged(decoding, "Checks", "a list of so many checks");
+        return;
+    }
+    to->checks = arena_new(&decoding->holder->arena, (count + 1) * sizeof(*to->checks));
+    to->checks_count = count;
+    json_array_foreach(list, i, check_of) decode_check(decoding, check_of, &to->checks[i]);
+}
+
+/* Those of FROM, the group or a task that is called TASK. */
+static void decode_services_of(struct decoding *decoding, const json_t *from, const char *task,
+                               size_t *checks, struct alloc_spec *spec)
+{
+    const json_t *list = json_object_get(from, "Services"), *service;
+    size_t i;
+
+    if ((list != NULL && !json_is_array(list)) ||
+        spec->services_count + json_array_size(list) > SPEC_SERVICES_MAX) {
+        damaged(decoding, "Services", "a list of services");
+        return;
+    }
+    json_array_foreach(list, i, service)
+        decode_service(decoding, service, task, checks, &spec->services[spec->services_count++]);
+}
+
+/* After the tasks, whose names they have. */
+static void decode_services(struct decoding *decoding, const json_t *group, struct alloc_spec *spec)
+{
+    const json_t *tasks = json_object_get(group, "Tasks"), *task;
+    size_t count = json_array_size(json_object_get(group, "Services")), checks = 0, i;
+
+    json_array_foreach(tasks, i, task) count += json_array_size(json_object_get(task, "Services"));
+    if (count > SPEC_SERVICES_MAX || json_array_size(tasks) != spec->tasks_count) {
+        damaged(decoding, "Services", "a list of services");
+        return;
+    }
+    spec->services = arena_new(&decoding->holder->arena, (count + 1) * sizeof(*spec->services));
+    decode_services_of(decoding, group, "", &checks, spec);
+    json_array_foreach(tasks, i, task)
+        decode_services_of(decoding, task, spec->tasks[i].name, &checks, spec);
+}
+
 /* --- alloc --- */
 
 static void decode_payload(struct decoding *decoding, const json_t *job, struct alloc_spec *spec)
@@ -761,6 +881,7 @@ static void decode_alloc(struct decoding *decoding, const json_t *alloc, struct 
     decode_group(decoding, group, json_object_get(job, "Meta"), spec);
     decode_ports(decoding, alloc, group, spec);
     decode_volumes(decoding, alloc, group, spec);
+    decode_services(decoding, group, spec);
     decode_cores(decoding, alloc, spec);
     spec_alloc_name(name, spec->job_id, spec->group, spec->index);
     spec->name = arena_text(&decoding->holder->arena, name);

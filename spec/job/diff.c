@@ -236,6 +236,9 @@ static json_t *object_of(const char *name, enum change change, json_t *fields)
     return NULL;
 }
 
+static json_t *object_diffs(const struct jobspec_schema *schema, const json_t *before,
+                            const json_t *after);
+
 static json_t *config_diff(const char *name, const json_t *before, const json_t *after)
 {
     json_t *old = json_object(), *new = json_object(), *fields;
@@ -271,6 +274,24 @@ static json_t *block_diff(const char *name, const struct jobspec_schema *schema,
     json_t *fields = field_diffs(flatten(schema, before), flatten(schema, after), true);
 
     return object_of(name, sum_of(fields), fields);
+}
+
+/* As block_diff, and with the blocks in it, of one that is there or is not: what names it may be
+ * all that it says. */
+static json_t *whole_diff(const char *name, const struct jobspec_schema *schema,
+                          const json_t *before, const json_t *after)
+{
+    json_t *fields = field_diffs(flatten(schema, before), flatten(schema, after), true);
+    json_t *diff = object_of(name, change_of(before, after), fields), *objects;
+
+    if (diff == NULL)
+        return NULL;
+    objects = object_diffs(schema, before, after);
+    if (json_array_size(objects) > 0)
+        put(diff, "Objects", objects);
+    else
+        json_decref(objects);
+    return diff;
 }
 
 /* The members of LIST by what they say: what stands there twice is there once. */
@@ -358,6 +379,82 @@ static json_t *texts_diff(const char *name, const json_t *before, const json_t *
     return object_of(name, sum_of(fields), fields);
 }
 
+/* LIST by the names of its objects. */
+static json_t *by_name(const json_t *list)
+{
+    json_t *named = json_object(), *item;
+    size_t i;
+
+    json_array_foreach(list, i, item)
+        check(json_object_set(named, json_string_value(json_object_get(item, "Name")), item) == 0);
+    return named;
+}
+
+/* Services have no id of their own: the one that is meant has the same name, or the same port, at
+ * best both (findServiceMatch).  TAKEN: those that are another one's.  SIZE_MAX: none is. */
+static size_t match_service(const json_t *service, size_t at, const json_t *list, const bool *taken)
+{
+    static const char *const fields[] = {"PortLabel", "Name"};
+    size_t best = SIZE_MAX, i;
+    int highest = 2;
+    const json_t *other;
+
+    json_array_foreach(list, i, other)
+    {
+        int score = i == at;
+
+        for (int f = 0; f < 2; f++)
+            score +=
+                json_equal(json_object_get(service, fields[f]), json_object_get(other, fields[f]))
+                    ? 2 + f
+                    : 0;
+        if (taken[i] || score <= highest)
+            continue;
+        highest = score;
+        best = i;
+    }
+    return best;
+}
+
+static void services_diff(json_t *to, const json_t *before, const json_t *after)
+{
+    bool *taken = calloc(json_array_size(after) + 1, sizeof(*taken));
+    bool only = json_array_size(before) == 1 && json_array_size(after) == 1;
+    json_t *service;
+    size_t i;
+
+    check(taken != NULL);
+    json_array_foreach(before, i, service)
+    {
+        size_t match = only ? 0 : match_service(service, i, after, taken);
+
+        if (match != SIZE_MAX)
+            taken[match] = true;
+        add(to, whole_diff("Service", &jobspec_service, service,
+                           match == SIZE_MAX ? NULL : json_array_get(after, match)));
+    }
+    json_array_foreach(after, i, service)
+    {
+        if (!taken[i])
+            add(to, whole_diff("Service", &jobspec_service, NULL, service));
+    }
+    free(taken);
+}
+
+static void checks_diff(json_t *to, const json_t *before, const json_t *after)
+{
+    json_t *old = by_name(before), *new = by_name(after);
+    size_t count;
+    const char **names = names_of(old, new, &count);
+
+    for (size_t i = 0; i < count; i++)
+        add(to, whole_diff("Check", &jobspec_service_check, json_object_get(old, names[i]),
+                           json_object_get(new, names[i])));
+    free(names);
+    json_decref(old);
+    json_decref(new);
+}
+
 static json_t *object_diffs(const struct jobspec_schema *schema, const json_t *before,
                             const json_t *after)
 {
@@ -370,11 +467,15 @@ static json_t *object_diffs(const struct jobspec_schema *schema, const json_t *b
 
         if (!is_told(field) || is_of_groups(schema, field))
             continue;
-        if (field->block == &jobspec_scaling)
+        if (field->block == &jobspec_service)
+            services_diff(list, was, is);
+        else if (field->block == &jobspec_service_check)
+            checks_diff(list, was, is);
+        else if (field->block == &jobspec_scaling)
             add(list, scaling_diff(was, is));
         else if (field->kind == KIND_BLOCK)
             add(list, block_diff(field->json, field->block, was, is));
-        else if (field->kind == KIND_CONFIG)
+        else if (field->kind == KIND_CONFIG || field->kind == KIND_LISTS)
             add(list, config_diff(field->json, was, is));
         else if (field->kind == KIND_TEXTS)
             add(list, texts_diff(field->json, was, is));
@@ -440,17 +541,6 @@ static json_t *task_diff(const char *name, const json_t *before, const json_t *a
         annotate(diff, jobspec_task_replaces(before, after) ? "forces create/destroy update"
                                                             : "forces in-place update");
     return diff;
-}
-
-/* LIST by the names of its objects. */
-static json_t *by_name(const json_t *list)
-{
-    json_t *named = json_object(), *item;
-    size_t i;
-
-    json_array_foreach(list, i, item)
-        check(json_object_set(named, json_string_value(json_object_get(item, "Name")), item) == 0);
-    return named;
 }
 
 /* What DIFF makes of each name in the lists FIELD of BEFORE and AFTER, sorted. */

@@ -24,6 +24,7 @@ enum hcl_member jobspec_form(const void *within, const char *name, const void **
     switch (field->kind) {
     case KIND_MAP:
         return has_maps_as_arguments(schema) ? HCL_ARGUMENT : HCL_FREE_BLOCK;
+    case KIND_LISTS:
     case KIND_CONFIG:
         return HCL_FREE_BLOCK;
     case KIND_BLOCK:

@@ -104,6 +104,14 @@ void jobspec_check_kill_timeouts(struct jobspec_work *work, const json_t *group)
 void jobspec_default_scaling(json_t *group);
 void jobspec_check_scaling(struct jobspec_work *work, const json_t *group);
 
+/* The services of JOB's GROUP and of its tasks, in the same way. */
+void jobspec_default_services(const json_t *job, json_t *group);
+void jobspec_check_services(struct jobspec_work *work, const json_t *group);
+void jobspec_check_task_services(struct jobspec_work *work, const json_t *group,
+                                 const json_t *task);
+bool spec_address_mode(const char *text, enum spec_address_mode *ret_mode);
+bool spec_check_type(const char *text, enum spec_check_type *ret_type);
+
 /* The csi_plugin blocks of tasks, in the same way. */
 void jobspec_default_csi_plugin(json_t *task);
 void jobspec_check_csi_plugins(struct jobspec_work *work, const json_t *group);

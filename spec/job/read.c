@@ -92,6 +92,32 @@ static json_t *convert_map(json_t *value, struct mismatch *ret_mismatch)
     return NULL;
 }
 
+static json_t *convert_lists(json_t *value, struct mismatch *ret_mismatch)
+{
+    json_t *map = json_object(), *item;
+    bool fits = json_is_object(value);
+    const char *key;
+
+    *ret_mismatch = (struct mismatch){.wanted = "a map of lists of strings", .found = value};
+    json_object_foreach(value, key, item)
+    {
+        struct mismatch inner;
+        json_t *list = json_is_null(item) ? json_array() : convert_texts(item, &inner);
+
+        if (list != NULL) {
+            check(json_object_set_new(map, key, list) == 0);
+            continue;
+        }
+        fits = false;
+        *ret_mismatch = inner;
+        ret_mismatch->key = key;
+    }
+    if (fits)
+        return map;
+    json_decref(map);
+    return NULL;
+}
+
 /* VALUE as FIELD has it, a new reference, or NULL. */
 static json_t *convert(const struct jobspec_field *field, json_t *value,
                        struct mismatch *ret_mismatch)
@@ -113,6 +139,8 @@ static json_t *convert(const struct jobspec_field *field, json_t *value,
         return convert_texts(value, ret_mismatch);
     case KIND_MAP:
         return convert_map(value, ret_mismatch);
+    case KIND_LISTS:
+        return convert_lists(value, ret_mismatch);
     case KIND_CONFIG:
         ret_mismatch->wanted = "an object";
         if (!json_is_object(value))
@@ -337,6 +365,11 @@ static void read_attribute(struct jobspec_work *work, const struct hcl_scope *sc
     json_decref(value);
 }
 
+static bool is_map(enum jobspec_kind kind)
+{
+    return kind == KIND_MAP || kind == KIND_LISTS;
+}
+
 /* A map or a driver's configuration written as a block. */
 static void read_free_block(struct jobspec_work *work, const struct hcl_scope *scope,
                             const struct jobspec_field *field, json_t *object,
@@ -349,7 +382,7 @@ static void read_free_block(struct jobspec_work *work, const struct hcl_scope *s
         jobspec_complain_at(work, block->place, NULL, "a block \"%s\" has no label", field->hcl);
         return;
     }
-    if (field->kind == KIND_MAP && block->body.blocks_count > 0) {
+    if (is_map(field->kind) && block->body.blocks_count > 0) {
         jobspec_complain_at(work, block->body.blocks[0].place, "write name = \"value\"",
                             "the block \"%s\" holds names and values only", field->hcl);
         return;
@@ -465,7 +498,7 @@ static int read_block(void *ctx, const struct hcl_block *block, const struct hcl
         refuse(work, field, block->place, true);
         return 0;
     }
-    if (!is_block_kind(field->kind) && field->kind != KIND_MAP) {
+    if (!is_block_kind(field->kind) && !is_map(field->kind)) {
         char hint[ERR_TEXT_SIZE];
 
         (void)text_format(hint, sizeof(hint), "write %s = ...", field->hcl);
@@ -479,7 +512,7 @@ static int read_block(void *ctx, const struct hcl_block *block, const struct hcl
                             field->hcl);
         return 0;
     }
-    if (field->kind == KIND_MAP || field->kind == KIND_CONFIG) {
+    if (is_map(field->kind) || field->kind == KIND_CONFIG) {
         read_free_block(work, scope, field, reading->object, block);
         return 0;
     }
@@ -496,7 +529,7 @@ static int read_block(void *ctx, const struct hcl_block *block, const struct hcl
     return 0;
 }
 
-/* The recursion follows the tables, which nest five deep. */
+/* The recursion follows the tables, which nest six deep. */
 static json_t *read_body(struct jobspec_work *work, const struct hcl_scope *scope,
                          const struct jobspec_schema *schema, const struct hcl_block *block)
 {

@@ -31,6 +31,10 @@ enum { WHOLE_MAX = INT32_MAX };
     {                                                                                              \
         hcl, json, KIND_MAP, fate, 0, 0, NULL, NULL                                                \
     }
+#define LISTS(hcl, json, fate)                                                                     \
+    {                                                                                              \
+        hcl, json, KIND_LISTS, fate, 0, 0, NULL, NULL                                              \
+    }
 #define WHOLE(hcl, json, fate, min, max)                                                           \
     {                                                                                              \
         hcl, json, KIND_WHOLE, fate, min, max, NULL, NULL                                          \
@@ -130,7 +134,7 @@ SCHEMA(jobspec_spread, "spread", NULL, spread_fields);
 static const struct jobspec_field update_fields[] = {
     DURATION("stagger", "Stagger", FATE_KEPT),
     WHOLE("max_parallel", "MaxParallel", FATE_PLACE, 0, WHOLE_MAX),
-    TEXT("health_check", "HealthCheck", FATE_PLACE), /* checks of services come with them */
+    TEXT("health_check", "HealthCheck", FATE_PLACE),
     DURATION("min_healthy_time", "MinHealthyTime", FATE_PLACE),
     DURATION("healthy_deadline", "HealthyDeadline", FATE_PLACE),
     DURATION("progress_deadline", "ProgressDeadline", FATE_PLACE),
@@ -410,6 +414,86 @@ static const struct jobspec_field periodic_fields[] = {
 };
 static SCHEMA(periodic, "periodic", NULL, periodic_fields);
 
+/* --- services --- */
+
+static const struct jobspec_field check_restart_fields[] = {
+    WHOLE("limit", "Limit", FATE_RUN, 0, WHOLE_MAX),
+    DURATION("grace", "Grace", FATE_RUN),
+    REFUSED("ignore_warnings", "IgnoreWarnings", "remove it: only checks of Consul have warnings"),
+};
+SCHEMA(jobspec_check_restart, "check_restart", NULL, check_restart_fields);
+
+#define OF_CONSULS_CHECKS "remove it: only checks of Consul have it"
+#define OF_SCRIPTS "only checks of type script have it, and those are Consul's"
+#define OF_GRPC "only checks of type grpc have it, and those are Consul's"
+#define FOR_CONSUL "it is for Consul"
+
+static const struct jobspec_field check_fields[] = {
+    TEXT("name", "Name", FATE_RUN),
+    TEXT("type", "Type", FATE_RUN),
+    TEXT("port", "PortLabel", FATE_RUN),
+    TEXT("path", "Path", FATE_RUN),
+    TEXT("method", "Method", FATE_RUN),
+    TEXT("protocol", "Protocol", FATE_RUN),
+    TEXT("body", "Body", FATE_RUN),
+    LISTS("header", "Header", FATE_RUN),
+    DURATION("interval", "Interval", FATE_RUN),
+    DURATION("timeout", "Timeout", FATE_RUN),
+    TEXT("address_mode", "AddressMode", FATE_RUN),
+    TEXT("on_update", "OnUpdate", FATE_RUN),
+    BOOL("tls_skip_verify", "TLSSkipVerify", FATE_RUN),
+    TEXT("task", "TaskName", FATE_RUN),
+    BLOCK("check_restart", "CheckRestart", FATE_RUN, &jobspec_check_restart),
+    KEPT("command", "Command", TEXT, 0, NULL, OF_SCRIPTS),
+    KEPT("args", "Args", TEXTS, 0, NULL, OF_SCRIPTS),
+    KEPT("grpc_service", "GRPCService", TEXT, 0, NULL, OF_GRPC),
+    KEPT("grpc_use_tls", "GRPCUseTLS", BOOL, 0, NULL, OF_GRPC),
+    KEPT("initial_status", "InitialStatus", TEXT, 0, NULL, FOR_CONSUL),
+    KEPT("notes", "Notes", TEXT, 0, NULL, FOR_CONSUL),
+    KEPT("advertise", "Advertise", TEXT, 0, NULL, FOR_CONSUL),
+    REFUSED("expose", "Expose", OF_CONSULS_CHECKS),
+    REFUSED("tls_server_name", "TLSServerName", OF_CONSULS_CHECKS),
+    REFUSED("success_before_passing", "SuccessBeforePassing", OF_CONSULS_CHECKS),
+    REFUSED("failures_before_critical", "FailuresBeforeCritical", OF_CONSULS_CHECKS),
+    REFUSED("failures_before_warning", "FailuresBeforeWarning", OF_CONSULS_CHECKS),
+    SERVER("Id"),
+};
+SCHEMA(jobspec_service_check, "check", NULL, check_fields);
+
+static const struct jobspec_field weights_fields[] = {
+    WHOLE("passing", "Passing", FATE_KEPT, 0, WHOLE_MAX),
+    WHOLE("warning", "Warning", FATE_KEPT, 0, WHOLE_MAX),
+};
+static SCHEMA(weights, "weights", NULL, weights_fields);
+
+#define NO_META "Nomad's own services have none"
+
+static const struct jobspec_field service_fields[] = {
+    TEXT("name", "Name", FATE_RUN),
+    TEXT("provider", "Provider", FATE_RUN),
+    TEXT("port", "PortLabel", FATE_RUN),
+    TEXT("address", "Address", FATE_RUN),
+    TEXT("address_mode", "AddressMode", FATE_RUN),
+    TEXTS("tags", "Tags", FATE_RUN),
+    TEXTS("canary_tags", "CanaryTags", FATE_RUN),
+    TEXT("task", "TaskName", FATE_PLACE),      /* each check has its own */
+    TEXT("on_update", "OnUpdate", FATE_PLACE), /* likewise */
+    BLOCK("check_restart", "CheckRestart", FATE_PLACE, &jobspec_check_restart), /* likewise */
+    BLOCKS("check", "Checks", FATE_RUN, &jobspec_service_check),
+    KEPT("meta", "Meta", MAP, 0, NULL, NO_META),
+    KEPT("canary_meta", "CanaryMeta", MAP, 0, NULL, NO_META),
+    KEPT("tagged_addresses", "TaggedAddresses", MAP, 0, NULL, NO_META),
+    KEPT("enable_tag_override", "EnableTagOverride", BOOL, 0, NULL, FOR_CONSUL),
+    KEPT("weights", "Weights", BLOCK, 0, &weights, FOR_CONSUL),
+    KEPT("kind", "Kind", TEXT, 0, NULL, FOR_CONSUL),
+    KEPT("cluster", "Cluster", TEXT, 0, NULL, FOR_CONSUL), /* there is one, "default" */
+    REFUSED("connect", "Connect", "remove it: Consul Connect is not available yet"),
+    REFUSED("identity", "Identity", "remove it: services get no identity tokens yet"),
+    SERVER("Id"),
+    SERVER("Namespace"),
+};
+SCHEMA(jobspec_service, "service", NULL, service_fields);
+
 #define ONLY_DISPATCHED                                                                            \
     "submit the parameterized job without it, and dispatch that: cairn job dispatch"
 
@@ -444,7 +528,7 @@ static const struct jobspec_field task_fields[] = {
             "remove it: what a task asks for is not scaled (in Nomad that needs Enterprise)"),
     REFUSED("schedule", "Schedule", "remove it: tasks run all the time"),
     REFUSED("secret", "Secrets", "remove it: there are no secret providers yet"),
-    REFUSED("service", "Services", "remove it: services are not registered yet"),
+    BLOCKS("service", "Services", FATE_RUN, &jobspec_service),
     BLOCKS("template", "Templates", FATE_RUN, &template),
     REFUSED("vault", "Vault", "remove it: cairn does not talk to Vault yet"),
     BLOCKS("volume_mount", "VolumeMounts", FATE_RUN, &jobspec_volume_mount),
@@ -475,7 +559,7 @@ static const struct jobspec_field group_fields[] = {
     KEPT("prevent_reschedule_on_lost", "PreventRescheduleOnLost", BOOL, 0, NULL, FOR_SERVERS),
     REFUSED("consul", "Consul", "remove it: cairn does not talk to Consul yet"),
     BLOCKS("network", "Networks", FATE_RUN, &jobspec_network),
-    REFUSED("service", "Services", "remove it: services are not registered yet"),
+    BLOCKS("service", "Services", FATE_RUN, &jobspec_service),
     REFUSED("vault", NULL, "remove it: cairn does not talk to Vault yet"),
     NAMED("volume", "Volumes", FATE_RUN, &jobspec_volume),
 };
@@ -552,10 +636,11 @@ const struct jobspec_field *jobspec_by_json(const struct jobspec_schema *schema,
 const struct jobspec_schema *jobspec_home_of(const struct jobspec_schema *schema, const char *name)
 {
     static const struct jobspec_schema *const all[] = {
-        &jobspec_task,    &jobspec_group_schema, &jobspec_job,          &jobspec_resources,
-        &jobspec_restart, &jobspec_logs,         &jobspec_lifecycle,    &jobspec_disk,
-        &jobspec_update,  &jobspec_reschedule,   &jobspec_migrate,      &jobspec_network,
-        &jobspec_port,    &jobspec_volume,       &jobspec_volume_mount,
+        &jobspec_task,          &jobspec_group_schema, &jobspec_job,          &jobspec_resources,
+        &jobspec_restart,       &jobspec_logs,         &jobspec_lifecycle,    &jobspec_disk,
+        &jobspec_update,        &jobspec_reschedule,   &jobspec_migrate,      &jobspec_network,
+        &jobspec_port,          &jobspec_volume,       &jobspec_volume_mount, &jobspec_service,
+        &jobspec_service_check,
     };
 
     for (size_t i = 0; i < COUNT_OF(all); i++) {

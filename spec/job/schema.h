@@ -21,6 +21,7 @@ enum jobspec_kind {
     KIND_DURATION, /* "30s" or nanoseconds; kept as nanoseconds, min..max */
     KIND_TEXTS,    /* a list of strings */
     KIND_MAP,      /* names to strings, as a block or an argument */
+    KIND_LISTS,    /* names to lists of strings, in the same way */
     KIND_CONFIG,   /* a driver's block: any shape */
     KIND_BLOCK,    /* one, see `block` */
     KIND_BLOCKS,   /* any number, a list in JSON; see `block` */
@@ -63,7 +64,7 @@ extern const struct jobspec_schema jobspec_job, jobspec_group_schema, jobspec_ta
     jobspec_resources, jobspec_logs, jobspec_lifecycle, jobspec_disk, jobspec_constraint,
     jobspec_affinity, jobspec_spread, jobspec_update, jobspec_reschedule, jobspec_migrate,
     jobspec_disconnect, jobspec_network, jobspec_port, jobspec_volume, jobspec_volume_mount,
-    jobspec_scaling;
+    jobspec_scaling, jobspec_service, jobspec_service_check, jobspec_check_restart;
 
 /* The row with this name, or NULL; JSON names match in any case, as Go matches them. */
 const struct jobspec_field *jobspec_by_hcl(const struct jobspec_schema *schema, const char *name);

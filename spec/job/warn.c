@@ -56,13 +56,6 @@ static void warn(struct warnings *warnings, const struct jobspec_field *field, c
     check(text_append(warnings->text, sizeof(warnings->text), line));
 }
 
-/* True if SAID is what happens anyhow: there are no checks yet, besides that of the tasks. */
-static bool is_so(const struct jobspec_field *field, const json_t *said)
-{
-    return text_equal(field->json, "HealthCheck") && json_is_string(said) &&
-           text_equal(json_string_value(said), "task_states");
-}
-
 /* PART of an update block is acted on in jobs of TYPE as its row says: system jobs have no
  * canaries. */
 static bool is_rolled(const char *type, const struct jobspec_field *part)
@@ -85,8 +78,7 @@ static void say_parts(const json_t *job, const struct jobspec_field *field, cons
         const struct jobspec_field *part = &field->block->fields[i];
         const json_t *said = json_object_get(value, part->json);
 
-        if (said == NULL ||
-            (is_rolled(type, part) && (part->fate != FATE_KEPT || is_so(part, said))) ||
+        if (said == NULL || (is_rolled(type, part) && part->fate != FATE_KEPT) ||
             json_equal(said, json_object_get(inherited, part->json)))
             continue;
         if (defaults == NULL)
@@ -127,13 +119,20 @@ static void warn_idle(struct warnings *warnings, const struct jobspec_schema *sc
     }
 }
 
+/* True if a service says so that says nothing of it. */
+static bool is_default(const struct jobspec_field *field, const json_t *value)
+{
+    return text_equal(field->json, "Cluster") && json_is_string(value) &&
+           text_equal(json_string_value(value), "default");
+}
+
 static void warn_kept(struct warnings *warnings, const struct jobspec_field *field,
                       const json_t *value, const json_t *inherited)
 {
     static const char kept[] = "is kept and not acted on";
     char parts[WARNING_SIZE / 4] = "";
 
-    if (jobspec_is_empty(value))
+    if (jobspec_is_empty(value) || is_default(field, value))
         return;
     if (field->kind == KIND_BLOCK) {
         say_parts(warnings->job, field, value, inherited, parts, sizeof(parts));
@@ -149,11 +148,12 @@ static void look(struct warnings *warnings, const struct jobspec_schema *schema,
 static void look_into(struct warnings *warnings, const struct jobspec_schema *schema,
                       const json_t *value)
 {
+    bool has_name = schema == &jobspec_service || schema == &jobspec_service_check;
+    const char *label = has_name ? "Name" : schema->label;
     const struct place place = {
         .outer = warnings->place,
         .block = schema->name,
-        .name =
-            schema->label == NULL ? NULL : json_string_value(json_object_get(value, schema->label)),
+        .name = label == NULL ? NULL : json_string_value(json_object_get(value, label)),
     };
 
     warnings->place = &place;

@@ -66,6 +66,9 @@ static const struct {
     {"update", "AutoRevert", "server/alone/rollout/rollout.c"},
     {"update", "AutoPromote", "server/alone/rollout/rollout.c"},
     {"update", "Canary", "server/alone/rollout/rollout.c"},
+    {"service", "TaskName", "spec/job/services.c: each check has its own of it"},
+    {"service", "OnUpdate", "spec/job/services.c: each check has its own of it"},
+    {"service", "CheckRestart", "spec/job/services.c: each check has its own of it"},
 };
 
 static bool is_placed_by(const char *block, const char *field)
@@ -116,6 +119,14 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
         {"Spec", "@daily"},
         {"SpecType", "cron"},
         {"TimeZone", "Europe/Berlin"},
+        {"Provider", "nomad"},
+        {"PortLabel", "p"},
+        {"AddressMode", "host"},
+        {"OnUpdate", "ignore"},
+        {"TaskName", "t"},
+        {"Path", "/sample"},
+        {"Method", "PUT"},
+        {"Protocol", "https"},
     };
 
     switch (field->kind) {
@@ -128,6 +139,8 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
             return json_string("block-device");
         if (text_equal(schema->name, "csi_plugin") && text_equal(field->json, "Type"))
             return json_string("monolith");
+        if (schema == &jobspec_service_check && text_equal(field->json, "Type"))
+            return json_string("tcp");
         if (text_equal(schema->name, "parameterized"))
             return json_string("required");
         if (schema == &jobspec_scaling)
@@ -155,6 +168,8 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
     case KIND_MAP:
     case KIND_CONFIG:
         return json_pack("{s:s}", "sample", "value");
+    case KIND_LISTS:
+        return json_pack("{s:[s]}", "sample", "value");
     case KIND_ANY:
         return json_string("sample");
     case KIND_BLOCK:
@@ -178,6 +193,39 @@ static json_t *claim(void)
 {
     return json_pack("{s:s, s:s, s:s, s:s}", "Type", "csi", "Source", "s", "AccessMode",
                      "multi-node-multi-writer", "AttachmentMode", "file-system");
+}
+
+/* A check, and a service that may have it. */
+static json_t *check_of_service(void)
+{
+    return json_pack("{s:s, s:s, s:I, s:I}", "Type", "http", "Path", "/", "Interval",
+                     (json_int_t)5000000000, "Timeout", (json_int_t)2000000000);
+}
+
+static json_t *service(void)
+{
+    return json_pack("{s:s, s:s}", "Provider", "nomad", "PortLabel", "p");
+}
+
+static bool is_of_service(const struct path *path)
+{
+    for (size_t i = 0; i < path->length; i++) {
+        if (text_equal(path->blocks[i]->json, "Services"))
+            return true;
+    }
+    return false;
+}
+
+/* What else the group of RAW must say for PATH. */
+static void surround(const struct path *path, json_t *raw)
+{
+    json_t *group = json_array_get(json_object_get(raw, "TaskGroups"), 0);
+
+    if (is_of_service(path))
+        assert_int_equal(
+            json_object_set_new(group, "Networks",
+                                json_pack("[{s:[{s:s}]}]", "DynamicPorts", "Label", "p")),
+            0);
 }
 
 /* What else must be said beside FIELD. */
@@ -223,6 +271,10 @@ static void complete(const struct path *path, const struct jobspec_schema *schem
         rest = json_pack("{s:i}", "Canary", 1);
     if (schema == &jobspec_network && text_equal(field->json, "Hostname"))
         rest = json_pack("{s:s}", "Mode", "none");
+    if (schema == &jobspec_service)
+        rest = service();
+    if (schema == &jobspec_service_check)
+        rest = check_of_service();
     if (schema == &jobspec_resources && text_equal(field->json, "Cores"))
         rest = json_pack("{s:i}", "CPU", 0);
     if (rest != NULL)
@@ -242,12 +294,17 @@ static json_t *reach(json_t *job, const struct path *path)
         if (next == NULL) {
             bool whole = text_equal(block->json, "Templates") && i + 1 < path->length;
 
-            next = whole ? json_pack("[{s:s, s:s}]", "EmbeddedTmpl", "x", "DestPath", "local/x")
-                   : block->kind == KIND_BLOCKS ? json_pack("[{}]")
-                   : block->kind == KIND_NAMED  ? i + 1 < path->length
-                                                      ? json_pack("{s:o}", "v", claim())
-                                                      : json_pack("{s:{}}", "v")
-                                                : json_object();
+            if (text_equal(block->json, "Services"))
+                next = json_pack("[o]", i + 1 < path->length ? service() : json_object());
+            else if (text_equal(block->json, "Checks"))
+                next = json_pack("[o]", i + 1 < path->length ? check_of_service() : json_object());
+            else
+                next = whole ? json_pack("[{s:s, s:s}]", "EmbeddedTmpl", "x", "DestPath", "local/x")
+                       : block->kind == KIND_BLOCKS ? json_pack("[{}]")
+                       : block->kind == KIND_NAMED  ? i + 1 < path->length
+                                                          ? json_pack("{s:o}", "v", claim())
+                                                          : json_pack("{s:{}}", "v")
+                                                    : json_object();
             assert_int_equal(json_object_set_new(object, block->json, next), 0);
         }
         object = block->kind == KIND_BLOCKS  ? json_array_get(next, 0)
@@ -343,6 +400,8 @@ static void try_field(const struct path *path, const struct jobspec_schema *sche
     }
     if (field->fate == FATE_SERVER) /* without it the rest is the same */
         complete(path, schema, field, reach(base_raw, path));
+    surround(path, raw);
+    surround(path, base_raw);
     json_t *base = read_job(base_raw);
     json_t *object = reach(raw, path);
 
@@ -434,8 +493,11 @@ static bool is_a_name(const struct jobspec_schema *schema, const struct jobspec_
                    (schema == &jobspec_group_schema || schema == &jobspec_task));
 }
 
-static bool replaces(const struct jobspec_schema *schema, const struct jobspec_field *field)
+static bool replaces(const struct path *path, const struct jobspec_schema *schema,
+                     const struct jobspec_field *field)
 {
+    if (is_of_service(path)) /* who is registered goes by the newest */
+        return false;
     for (size_t i = 0; i < COUNT_OF(taken_in_place); i++) {
         if (text_equal(taken_in_place[i].block, schema->name) &&
             text_equal(taken_in_place[i].field, field->json))
@@ -455,6 +517,7 @@ static json_t *job_with(const struct path *path, const struct jobspec_schema *sc
 {
     json_t *raw = plain_job(), *object = reach(raw, path);
 
+    surround(path, raw);
     if (is_of_batch(schema, field))
         assert_int_equal(json_object_set_new(raw, "Type", json_string("batch")), 0);
     if (schema == &jobspec_volume_mount)
@@ -480,7 +543,7 @@ static void try_change(const struct path *path, const struct jobspec_schema *sch
     if (before != NULL && after != NULL && !json_equal(before, after) &&
         !is_a_name(schema, field)) {
         json_t *old = jobspec_essence(before, "g"), *new = jobspec_essence(after, "g");
-        if (json_equal(old, new) == replaces(schema, field))
+        if (json_equal(old, new) == replaces(path, schema, field))
             fail_msg("%s of a %s %s", field->json, schema->name,
                      json_equal(old, new) ? "is taken in place" : "replaces its alloc");
         json_decref(old);
