@@ -114,6 +114,27 @@ static void flatten_any(json_t *to, const char *name, const json_t *value)
     free(text);
 }
 
+/* What only Consul's services have, and Nomad tells of others as well. */
+static void flatten_others(json_t *to, const struct jobspec_schema *schema)
+{
+    static const struct {
+        const struct jobspec_schema *schema;
+        const char *name, *text;
+    } others[] = {
+        {&jobspec_service_check, "Expose", "false"},
+        {&jobspec_service_check, "FailuresBeforeCritical", "0"},
+        {&jobspec_service_check, "FailuresBeforeWarning", "0"},
+        {&jobspec_service_check, "SuccessBeforePassing", "0"},
+        {&jobspec_service_check, "TLSServerName", ""},
+        {&jobspec_check_restart, "IgnoreWarnings", "false"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        if (others[i].schema == schema)
+            put(to, others[i].name, json_string(others[i].text));
+    }
+}
+
 /* The plain fields and maps of VALUE, a block of SCHEMA, without what names it; none of NULL. */
 static json_t *flatten(const struct jobspec_schema *schema, const json_t *value)
 {
@@ -137,6 +158,8 @@ static json_t *flatten(const struct jobspec_schema *schema, const json_t *value)
             json_decref(name);
         }
     }
+    if (value != NULL)
+        flatten_others(to, schema);
     for (size_t i = 0; schema == &jobspec_job && value != NULL && i < COUNT_OF(by_a_server); i++)
         put(to, by_a_server[i], text_of_bool(json_object_get(value, by_a_server[i])));
     return to;
