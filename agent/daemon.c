@@ -7,6 +7,7 @@
 
 #include "agent/api/api.h"
 #include "agent/bootstrap.h"
+#include "agent/catalogue.h"
 #include "agent/limits.h"
 #include "agent/node/disk.h"
 #include "agent/node/home.h"
@@ -390,6 +391,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
     };
 
     parts->tally = tally_new();
+    parts->catalogue = catalogue_new(parts);
     daemon->world = world_begin(parts, seed);
     struct alone_config alone = {
         .life = parts->life,
@@ -492,6 +494,7 @@ static void close_parts(struct daemon *daemon)
     controller_forget(parts);
     hosted_free(parts->hosted);
     hosted_forget(parts);
+    catalogue_free(parts->catalogue);
     alone_free(parts->alone);
     scripts_forget(parts);
     drivers_free(parts->drivers);

@@ -20,6 +20,8 @@
 #include "io/loop.h"
 #include "server/alone/alone.h"
 
+struct catalogue;
+
 struct parts {
     const struct config *config;
     struct loop *loop;
@@ -47,8 +49,9 @@ struct parts {
     parser_function *parse;     /* parser_ask, or what a test puts in its place */
     struct crash crash;
     struct node node;
-    struct health health; /* of its drivers */
-    struct tally *tally;  /* for those who watch */
+    struct health health;        /* of its drivers */
+    struct tally *tally;         /* for those who watch */
+    struct catalogue *catalogue; /* what allocs offer */
 };
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "agent/world.h"
 
+#include "agent/catalogue.h"
 #include "agent/node/cores.h"
 #include "agent/perform/perform.h"
 #include "agent/perform/strays.h"
@@ -60,6 +61,7 @@ static void trace(void *ctx, const struct journal_event *event)
         specs_drop(world->parts->specs, event->id.text);
     else if (event->id.kind == MACHINE_ALLOC && event->event.kind == AE_UPDATE)
         specs_renew(world->parts->specs, event->id.text);
+    catalogue_note(world->parts->catalogue, event);
     if (world->parts->config->publishes_allocs && event->id.kind == MACHINE_TASK)
         note_task(world->parts, event);
     if (!log_wants(LOG_DEBUG))
@@ -208,6 +210,7 @@ static bool turn(void *ctx)
 
     check_guard_push(&guard, on_check_failed, world);
     bool more = life_turn(parts->life);
+    catalogue_settle(parts->catalogue);
     check_guard_pop(&guard);
     uint64_t turns = core_figures(parts->core).turns;
 
@@ -219,7 +222,7 @@ static bool turn(void *ctx)
         io_timer_start(parts->loop, &world->idle_timer, loop_now_ms() + IDLE_MS, idle_reached,
                        world);
     }
-    return more;
+    return more || life_has_work(parts->life);
 }
 
 struct world_loop *world_begin(struct parts *parts, uint64_t seed)

@@ -48,6 +48,18 @@ static void tell_task(struct core *core, const struct assign_plans *plans,
     core_tell(core, &id, event, &define);
 }
 
+/* Checks that have to pass before it is healthy, as bits by their order. */
+static uint64_t checks_awaited(const struct alloc_spec *spec)
+{
+    uint64_t awaited = 0, bit = 1;
+
+    for (size_t i = 0; i < spec->services_count && !spec->task_health; i++) {
+        for (size_t j = 0; j < spec->services[i].checks_count; j++, bit <<= 1)
+            awaited |= spec->services[i].checks[j].ready_only ? 0 : bit;
+    }
+    return awaited;
+}
+
 static struct alloc_assign *assign_of(const struct assign_plans *plans,
                                       const struct alloc_spec *spec, const char *awaited,
                                       const char *disk_from)
@@ -64,6 +76,7 @@ static struct alloc_assign *assign_of(const struct assign_plans *plans,
     assign->manual = spec->manual_health;
     assign->min_healthy_ms = spec->min_healthy_ms;
     assign->healthy_deadline_ms = spec->healthy_deadline_ms;
+    assign->checks = checks_awaited(spec);
     assign->index = spec->index;
     assign->may_start = 1;
     assign->batch = is_batch(spec);

@@ -14,8 +14,8 @@ int hooks_env_build(const struct hooks *hooks, const struct alloc_spec *alloc,
 /* The same without what hooks leave, but for NETWORK, the status of the alloc's own network; NULL:
  * there is none, or it is not known yet. */
 int hooks_env_build_task(const struct hooks *hooks, const struct alloc_spec *alloc,
-                         const struct task_spec *task, const json_t *network,
-                         struct hooks_env *env, struct err *err);
+                         const struct task_spec *task, const json_t *network, struct hooks_env *env,
+                         struct err *err);
 
 /* What can be said of ALLOC where it is no task's: in the network that its tasks share. */
 int hooks_env_build_alloc(const struct hooks *hooks, const struct alloc_spec *alloc,

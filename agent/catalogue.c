@@ -1,0 +1,510 @@
+#include "agent/catalogue.h"
+
+#include "agent/parts.h"
+#include "base/list.h"
+#include "fsm/policy.h"
+#include "io/log.h"
+#include "spec/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+/* What one alloc offers, from when its tasks may start until it is told to end. */
+struct offer {
+    char alloc[UUID_TEXT_SIZE]; /* found by it */
+    struct catalogue *catalogue;
+    struct alloc_spec *spec;         /* owned; NULL: nothing is made yet */
+    struct hooks_services *services; /* of that spec */
+    struct hooks_checks *checks;
+    uint64_t version; /* of the job that it was made by */
+    bool has_network; /* where it is was known by then */
+    bool canary;      /* and that it was one */
+    bool is_broken;   /* it cannot be made, as was said */
+    bool is_dirty;    /* listed among those to be looked at */
+    uint64_t offered; /* bits of services that are registered */
+    struct checked found;
+    struct check_count counts[SPEC_CHECKS_MAX];
+    UT_hash_handle hh;
+};
+
+struct catalogue {
+    struct parts *parts;
+    struct offer *offers; /* by alloc */
+    struct {
+        struct offer **items;
+        size_t count, size;
+    } dirty;
+};
+
+_Static_assert((int)SPEC_SERVICES_MAX <= 64, "services are bits of a word");
+
+struct catalogue *catalogue_new(struct parts *parts)
+{
+    struct catalogue *catalogue = calloc(1, sizeof(*catalogue));
+
+    check(catalogue != NULL);
+    catalogue->parts = parts;
+    return catalogue;
+}
+
+/* --- offers --- */
+
+static struct offer *find(const struct catalogue *catalogue, const char *alloc)
+{
+    struct offer *offer;
+
+    HASH_FIND_STR(catalogue->offers, alloc, offer);
+    return offer;
+}
+
+static void unmake(struct offer *offer)
+{
+    hooks_checks_end(offer->checks);
+    hooks_services_free(offer->services);
+    alloc_spec_free(offer->spec);
+    offer->checks = NULL;
+    offer->services = NULL;
+    offer->spec = NULL;
+}
+
+static void drop(struct offer *offer)
+{
+    unmake(offer);
+    HASH_DEL(offer->catalogue->offers, offer);
+    free(offer);
+}
+
+void catalogue_free(struct catalogue *catalogue)
+{
+    struct offer *offer, *next;
+
+    if (catalogue == NULL)
+        return;
+    HASH_ITER(hh, catalogue->offers, offer, next)
+    {
+        drop(offer);
+    }
+    free(catalogue->dirty.items);
+    free(catalogue);
+}
+
+/* --- what is noted --- */
+
+static void look_at(struct catalogue *catalogue, struct offer *offer)
+{
+    if (offer->is_dirty)
+        return;
+    offer->is_dirty = true;
+    *list_more(&catalogue->dirty) = offer;
+}
+
+static void note_alloc(struct catalogue *catalogue, const char *id)
+{
+    const struct alloc *alloc = core_alloc(catalogue->parts->core, id);
+    struct offer *offer = find(catalogue, id);
+
+    if (offer == NULL && alloc != NULL && policy_group_offers(alloc) &&
+        (alloc->assign.hooks_prerun & 1u << ALLOC_HOOK_SERVICES) != 0) {
+        offer = calloc(1, sizeof(*offer));
+        check(offer != NULL);
+        (void)text_copy(offer->alloc, sizeof(offer->alloc), id); /* a UUID */
+        offer->catalogue = catalogue;
+        HASH_ADD_STR(catalogue->offers, alloc, offer);
+    }
+    if (offer != NULL)
+        look_at(catalogue, offer);
+}
+
+void catalogue_note(struct catalogue *catalogue, const struct journal_event *event)
+{
+    if (event->id.kind == MACHINE_ALLOC) {
+        note_alloc(catalogue, event->id.text);
+    } else if (event->id.kind == MACHINE_TASK && catalogue->offers != NULL) {
+        struct machine_id owner = machine_id_owner(&event->id);
+        struct offer *offer = find(catalogue, owner.text);
+        if (offer != NULL)
+            look_at(catalogue, offer);
+    }
+}
+
+/* --- checks --- */
+
+static struct hooks_check *find_check(struct hooks_services *services, const char *id)
+{
+    for (size_t i = 0; services != NULL && i < services->count; i++) {
+        const struct hooks_service *service = &services->items[i];
+        for (size_t j = 0; j < service->checks_count; j++) {
+            if (text_equal(service->checks[j].id, id))
+                return &service->checks[j];
+        }
+    }
+    return NULL;
+}
+
+/* What is known of TO, which was just made: what BEFORE found, or else what the record says. */
+static void know_check(struct offer *offer, const struct alloc *alloc,
+                       struct hooks_services *before, struct hooks_check *to)
+{
+    const struct hooks_check *same = find_check(before, to->id);
+    uint64_t bit = (uint64_t)1 << to->number;
+
+    if (same != NULL) {
+        to->status = same->status;
+        to->code = same->code;
+        to->unix_ns = same->unix_ns;
+        hooks_check_say(to, same->output);
+    } else if ((alloc->checks_ran & bit) != 0) {
+        to->status = (alloc->checks_pass & bit) != 0 ? CHECK_SUCCESS : CHECK_FAILURE;
+        hooks_check_say(to, "nomad: found before the agent was restarted");
+    }
+    if (to->status != CHECK_PENDING)
+        offer->found.ran |= bit;
+    if (to->status == CHECK_SUCCESS)
+        offer->found.pass |= bit;
+}
+
+/* Tells the alloc what its checks have found, if it does not know. */
+static void tell_found(struct offer *offer)
+{
+    struct core *core = offer->catalogue->parts->core;
+    const struct alloc *alloc = core_alloc(core, offer->alloc);
+    struct machine_id id = machine_id_make(MACHINE_ALLOC, offer->alloc);
+
+    if (alloc == NULL || !policy_group_offers(alloc))
+        return;
+    if (alloc->checks_ran != offer->found.ran || alloc->checks_pass != offer->found.pass)
+        core_tell(core, &id, AE_CHECKED, &offer->found);
+}
+
+static void begin_grace(struct offer *offer, const struct hooks_service *service)
+{
+    uint64_t now_ms = life_now_ms(offer->catalogue->parts->life);
+
+    for (size_t i = 0; i < service->checks_count; i++) {
+        const struct hooks_check *check = &service->checks[i];
+        offer->counts[check->number] =
+            (struct check_count){.grace_until_ms = now_ms + check->spec->restart_grace_ms};
+    }
+}
+
+/* Those of a task's service restart it, those of a group's all tasks. */
+static void restart(struct offer *offer, const struct hooks_service *service, const char *check)
+{
+    struct core *core = offer->catalogue->parts->core;
+    const struct alloc *alloc = core_alloc(core, offer->alloc);
+    struct kill_order order = {.event = TASK_EVENT_RESTART_SIGNALED};
+
+    (void)text_format(order.text, sizeof(order.text), "healthcheck: check \"%s\" unhealthy",
+                      check); /* cut if too long */
+    for (uint32_t i = 0; alloc != NULL && i < alloc->assign.members_count; i++) {
+        const struct alloc_member *member = &alloc->assign.members[i];
+        struct machine_id id = machine_id_join(MACHINE_TASK, offer->alloc, member->name);
+        bool meant =
+            service->spec->task[0] == '\0' || text_equal(service->spec->task, member->name);
+        if (member->kind == MEMBER_TASK && meant && core_find(core, &id) != NULL)
+            core_tell(core, &id, TE_UNWELL, &order);
+    }
+    log_info("services", "restarts what fails a check alloc=%s service=%s check=%s", offer->alloc,
+             log_value(service->name), log_value(check));
+    begin_grace(offer, service);
+}
+
+static bool is_offered(const struct offer *offer, const struct hooks_service *service)
+{
+    size_t number = (size_t)(service - offer->services->items);
+
+    return (offer->offered >> number & 1) != 0;
+}
+
+static void checked(void *ctx, const struct hooks_service *service, const struct hooks_check *check)
+{
+    struct offer *offer = ctx;
+    struct parts *parts = offer->catalogue->parts;
+    uint64_t bit = (uint64_t)1 << check->number;
+    bool passes = check->status == CHECK_SUCCESS;
+
+    offer->found.ran |= bit;
+    offer->found.pass = passes ? offer->found.pass | bit : offer->found.pass & ~bit;
+    tell_found(offer);
+    if (is_offered(offer, service) &&
+        policy_check_restarts(&offer->counts[check->number], check->spec->restart_limit, passes,
+                              life_now_ms(parts->life)))
+        restart(offer, service, check->name);
+}
+
+/* --- making --- */
+
+/* The network that a task of ALLOC has found; a new reference, NULL: none yet. */
+static json_t *network_of(const struct core *core, const char *id, const struct alloc *alloc)
+{
+    json_t *found = NULL;
+
+    for (uint32_t i = 0; i < alloc->assign.members_count && found == NULL; i++) {
+        const struct alloc_member *member = &alloc->assign.members[i];
+        const struct task *task =
+            member->kind == MEMBER_TASK ? core_task(core, id, member->name) : NULL;
+        if (task != NULL)
+            found = hooks_network_status(task->results, task->results_bytes);
+    }
+    return found;
+}
+
+static bool is_canary(const struct parts *parts, const char *id, const struct alloc *alloc)
+{
+    const struct alone_job *job =
+        alone_find(parts->alone, alloc->assign.namespace, alloc->assign.job_id);
+
+    return job != NULL && alone_is_canary(job, alloc->assign.group, id);
+}
+
+/* True if what was made is not what would be made now. */
+static bool is_outdated(const struct offer *offer, const struct alloc *alloc, const json_t *network)
+{
+    const struct parts *parts = offer->catalogue->parts;
+
+    if (offer->version != alloc->assign.job_version)
+        return true;
+    if (offer->spec == NULL)
+        return !offer->is_broken;
+    return (!offer->has_network && network != NULL) ||
+           offer->canary != is_canary(parts, offer->alloc, alloc);
+}
+
+static int make(struct offer *offer, const struct alloc *alloc, const json_t *network,
+                struct err *err)
+{
+    struct parts *parts = offer->catalogue->parts;
+
+    offer->version = alloc->assign.job_version;
+    offer->has_network = network != NULL;
+    offer->canary = is_canary(parts, offer->alloc, alloc);
+    int code = specs_read(parts->specs, offer->alloc, &offer->spec, err);
+    if (code != 0)
+        return code;
+    return hooks_services_make(parts->hooks, offer->spec, offer->canary, network, &offer->services,
+                               err);
+}
+
+/* Made anew, what checks that are the same have found is kept. */
+static void remake(struct offer *offer, const struct alloc *alloc, const json_t *network)
+{
+    struct offer before = *offer;
+    struct err err = {0};
+
+    hooks_checks_end(offer->checks);
+    before.checks = offer->checks = NULL;
+    offer->spec = NULL;
+    offer->services = NULL;
+    offer->offered = 0;
+    offer->found = (struct checked){0};
+    offer->is_broken = make(offer, alloc, network, &err) != 0;
+    if (offer->is_broken) {
+        log_warn("services", "nothing of it can be found alloc=%s error=%s", offer->alloc,
+                 log_value(err.text));
+        unmake(offer);
+    }
+    for (size_t i = 0; offer->services != NULL && i < offer->services->count; i++) {
+        struct hooks_service *service = &offer->services->items[i];
+        for (size_t j = 0; j < service->checks_count; j++)
+            know_check(offer, alloc, before.services, &service->checks[j]);
+    }
+    if (offer->services != NULL)
+        hooks_checks_begin(offer->catalogue->parts->hooks, offer->services, checked, offer,
+                           &offer->checks);
+    unmake(&before);
+    tell_found(offer);
+}
+
+/* --- who is registered --- */
+
+static bool offers(const struct offer *offer, const struct alloc *alloc,
+                   const struct hooks_service *service)
+{
+    const char *name = service->spec->task;
+
+    if (name[0] == '\0')
+        return true;
+    const struct task *task = core_task(offer->catalogue->parts->core, offer->alloc, name);
+    return task != NULL && policy_task_offers(alloc, task);
+}
+
+/* True if something of it is registered that was not, or not any more. */
+static bool register_all(struct offer *offer, const struct alloc *alloc)
+{
+    uint64_t before = offer->offered;
+
+    offer->offered = 0;
+    for (size_t i = 0; offer->services != NULL && i < offer->services->count; i++) {
+        const struct hooks_service *service = &offer->services->items[i];
+        uint64_t bit = (uint64_t)1 << i;
+        if (!offers(offer, alloc, service))
+            continue;
+        offer->offered |= bit;
+        if ((before & bit) == 0)
+            begin_grace(offer, service);
+    }
+    return offer->offered != before;
+}
+
+static void settle(struct offer *offer)
+{
+    const struct core *core = offer->catalogue->parts->core;
+    const struct alloc *alloc = core_alloc(core, offer->alloc);
+
+    if (alloc == NULL || !policy_group_offers(alloc)) {
+        drop(offer);
+        return;
+    }
+    json_t *network = network_of(core, offer->alloc, alloc);
+    if (is_outdated(offer, alloc, network))
+        remake(offer, alloc, network);
+    json_decref(network);
+    (void)register_all(offer, alloc);
+}
+
+void catalogue_settle(struct catalogue *catalogue)
+{
+    for (size_t i = 0; i < catalogue->dirty.count; i++) {
+        struct offer *offer = catalogue->dirty.items[i];
+        offer->is_dirty = false;
+        settle(offer);
+    }
+    catalogue->dirty.count = 0;
+    list_release(&catalogue->dirty);
+}
+
+/* --- reading --- */
+
+struct found {
+    const struct offer *offer;
+    const struct hooks_service *service;
+};
+
+static int by_name_and_id(const void *a, const void *b)
+{
+    const struct hooks_service *one = ((const struct found *)a)->service;
+    const struct hooks_service *other = ((const struct found *)b)->service;
+    int order = strcmp(one->name, other->name);
+
+    return order != 0 ? order : strcmp(one->id, other->id);
+}
+
+/* Those of promoted canaries have other tags: nothing happens to their machines. */
+static void renew(struct catalogue *catalogue)
+{
+    struct offer *offer, *next;
+
+    HASH_ITER(hh, catalogue->offers, offer, next)
+    {
+        if (!offer->is_dirty)
+            settle(offer);
+    }
+}
+
+static struct catalogue_entry entry_of(struct catalogue *catalogue, const struct found *found)
+{
+    const struct alloc_stub *stub = specs_stub(catalogue->parts->specs, found->offer->alloc);
+    struct catalogue_entry entry = {.alloc = found->offer->spec, .service = found->service};
+
+    if (stub != NULL) {
+        entry.create_index = stub->create_index;
+        entry.modify_index = stub->modify_index != 0 ? stub->modify_index : stub->create_index;
+    }
+    return entry;
+}
+
+void catalogue_each(struct catalogue *catalogue, const char *namespace, catalogue_each_cb *cb,
+                    void *ctx)
+{
+    struct {
+        struct found *items;
+        size_t count, size;
+    } all = {0};
+    struct offer *offer, *next;
+
+    renew(catalogue);
+    HASH_ITER(hh, catalogue->offers, offer, next)
+    {
+        if (offer->spec == NULL ||
+            (namespace != NULL && !text_equal(offer->spec->namespace, namespace)))
+            continue;
+        for (size_t i = 0; i < offer->services->count; i++) {
+            if (is_offered(offer, &offer->services->items[i]))
+                *list_more(&all) = (struct found){offer, &offer->services->items[i]};
+        }
+    }
+    if (all.count > 0)
+        qsort(all.items, all.count, sizeof(all.items[0]), by_name_and_id);
+    for (size_t i = 0; i < all.count; i++) {
+        struct catalogue_entry entry = entry_of(catalogue, &all.items[i]);
+        cb(ctx, &entry);
+    }
+    free(all.items);
+}
+
+const struct hooks_services *catalogue_of_alloc(struct catalogue *catalogue, const char *alloc)
+{
+    const struct offer *offer = find(catalogue, alloc);
+
+    return offer == NULL ? NULL : offer->services;
+}
+
+bool catalogue_offers(const struct catalogue *catalogue, const char *alloc,
+                      const struct hooks_service *service)
+{
+    const struct offer *offer = find(catalogue, alloc);
+
+    return offer != NULL && offer->services != NULL && is_offered(offer, service);
+}
+
+/* --- as JSON --- */
+
+static json_t *tags_of(const struct hooks_service *service)
+{
+    json_t *tags = json_array();
+
+    check(tags != NULL);
+    for (size_t i = 0; i < service->tags.count; i++)
+        check(json_array_append_new(tags, json_string(service->tags.items[i])) == 0);
+    return tags;
+}
+
+json_t *catalogue_registration(const struct catalogue *catalogue,
+                               const struct catalogue_entry *entry)
+{
+    const struct hooks_service *service = entry->service;
+    json_t *made =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:i, s:I, s:I}", "ID", service->id,
+                  "ServiceName", service->name, "Namespace", entry->alloc->namespace, "NodeID",
+                  catalogue->parts->node.known.id, "Datacenter", entry->alloc->datacenter, "JobID",
+                  entry->alloc->job_id, "AllocID", entry->alloc->id, "Tags", tags_of(service),
+                  "Address", service->address, "Port", service->port, "CreateIndex",
+                  (json_int_t)entry->create_index, "ModifyIndex", (json_int_t)entry->modify_index);
+
+    check(made != NULL);
+    return made;
+}
+
+struct listing {
+    const struct catalogue *catalogue;
+    json_t *list;
+};
+
+static void list_one(void *ctx, const struct catalogue_entry *entry)
+{
+    struct listing *listing = ctx;
+
+    check(json_array_append_new(listing->list, catalogue_registration(listing->catalogue, entry)) ==
+          0);
+}
+
+json_t *catalogue_list(struct catalogue *catalogue, const char *namespace)
+{
+    struct listing listing = {catalogue, json_array()};
+
+    check(listing.list != NULL);
+    catalogue_each(catalogue, namespace, list_one, &listing);
+    return listing.list;
+}

@@ -1,0 +1,54 @@
+/*
+ * What groups on this node offer to others under a name, and what their checks do.
+ *
+ * It holds nothing that is not in the journal or seen again: who is registered follows from the
+ * machines (fsm/policy.h), what from the alloc's specification (hooks/services.h).  So nothing has
+ * to be registered, deregistered or restored (I-34): after a restart of the daemon it is as it was
+ * with the first turn.  What checks find reaches the alloc's machine when it is another thing than
+ * before, and a check that fails too often its task's or all tasks.
+ */
+#ifndef CAIRN_AGENT_CATALOGUE_H
+#define CAIRN_AGENT_CATALOGUE_H
+
+#include "hooks/services.h"
+#include "journal/journal.h"
+
+struct catalogue;
+struct parts;
+
+/* PARTS are borrowed; its hooks, specs and life are used from the first event on. */
+struct catalogue *catalogue_new(struct parts *parts);
+void catalogue_free(struct catalogue *catalogue);
+
+/* EVENT was committed.  What follows from it is done by catalogue_settle. */
+void catalogue_note(struct catalogue *catalogue, const struct journal_event *event);
+
+/* A turn is over: brings everything up to date that was noted.  May post events. */
+void catalogue_settle(struct catalogue *catalogue);
+
+/* Something that is offered.  Borrowed for the call. */
+struct catalogue_entry {
+    const struct alloc_spec *alloc;
+    const struct hooks_service *service;
+    uint64_t create_index, modify_index; /* of the alloc, 0: not known */
+};
+
+/* Each in NAMESPACE (NULL: in any), by name, then by id. */
+typedef void catalogue_each_cb(void *ctx, const struct catalogue_entry *entry);
+void catalogue_each(struct catalogue *catalogue, const char *namespace, catalogue_each_cb *cb,
+                    void *ctx);
+
+/* All services of ALLOC, offered or not, with what their checks have found; NULL: it has none at
+ * the moment.  Borrowed until the loop goes on.  IS_OFFERED tells of each in turn. */
+const struct hooks_services *catalogue_of_alloc(struct catalogue *catalogue, const char *alloc);
+bool catalogue_offers(const struct catalogue *catalogue, const char *alloc,
+                      const struct hooks_service *service);
+
+/* What templates of NAMESPACE see: a list of Nomad's service registrations, a new reference. */
+json_t *catalogue_list(struct catalogue *catalogue, const char *namespace);
+
+/* As Nomad's API shows it; a new reference. */
+json_t *catalogue_registration(const struct catalogue *catalogue,
+                               const struct catalogue_entry *entry);
+
+#endif
