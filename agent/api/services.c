@@ -56,7 +56,8 @@ static json_t *service_of(json_t *services, const char *name)
     size_t count = json_array_size(services);
     json_t *last = count == 0 ? NULL : json_array_get(services, count - 1);
 
-    if (last == NULL || !text_equal(json_string_value(json_object_get(last, "ServiceName")), name)) {
+    if (last == NULL ||
+        !text_equal(json_string_value(json_object_get(last, "ServiceName")), name)) {
         last = json_pack("{s:s, s:[]}", "ServiceName", name, "Tags");
         check(last != NULL);
         check(json_array_append_new(services, last) == 0);

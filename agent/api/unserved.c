@@ -16,7 +16,7 @@ enum { ROUTES_MAX = 9 };
 #define LISTS                                                                                      \
     {                                                                                              \
         "/v1/jobs", "/v1/allocations", "/v1/evaluations", "/v1/nodes", "/v1/deployments",          \
-            "/v1/volumes", "/v1/acl/tokens", "/v1/service/*"                                                        \
+            "/v1/volumes", "/v1/acl/tokens", "/v1/service/*"                                       \
     }
 
 /* What Nomad says first of a list that it cannot make so; who hears it makes do with the whole one
