@@ -310,15 +310,21 @@ static void print_tasks_short(const struct cli *cli, const json_t *alloc)
 int cli_show_alloc(struct cli *cli, const json_t *alloc)
 {
     char path[CLI_URL_SIZE];
-    json_t *stats = NULL, *state;
+    json_t *stats = NULL, *checks = NULL, *state;
     const char *name;
     int status = 0;
 
     print_alloc(cli, alloc);
-    if (text_equal(cli_value(alloc, "ClientStatus"), "running"))
-        status = cli_get(
-            cli, cli_path(cli, path, "/v1/client/allocation/%s/stats", cli_value(alloc, "ID")),
-            &stats, NULL);
+    if (text_equal(cli_value(alloc, "ClientStatus"), "running")) {
+        const char *id = cli_value(alloc, "ID");
+        status =
+            cli_get(cli, cli_path(cli, path, "/v1/client/allocation/%s/checks", id), &checks, NULL);
+        if (status == 0)
+            status = cli_get(cli, cli_path(cli, path, "/v1/client/allocation/%s/stats", id), &stats,
+                             NULL);
+        cli_print_checks(checks);
+        json_decref(checks);
+    }
     json_object_foreach(json_object_get(alloc, "TaskStates"), name, state)
     {
         cli_heading(cli, cli_format("Task \"%s\"%s is \"%s\"", name, role_of(alloc, name),

@@ -125,6 +125,12 @@ int cli_tail_read(const struct cli *cli, struct cli_tail *ret_tail);
 /* Prints what GET PATH (escaped, with a query) streams; the rest of the query says how. */
 int cli_tail_stream(struct cli *cli, struct cli_tail *tail, const char *path);
 
+/* --- checks (service.c) --- */
+
+/* What checks of an alloc's services have found, as a table with a heading; nothing if there are
+ * none. */
+void cli_print_checks(const json_t *results);
+
 /* --- finding (find.c) --- */
 
 /* The alloc whose id begins with PREFIX, whole, or the job; said if there is none or more. */

@@ -5,7 +5,6 @@
 #include "agent/cli/cli.h"
 
 static const char one_namespace[] = "there is one namespace here, \"default\"";
-static const char no_services[] = "services are not registered yet";
 static const char no_variables[] = "variables are not kept here";
 static const char enterprise[] = "it is of Nomad Enterprise";
 static const char no_servers[] = "this node is its own control plane: there are no servers";
@@ -20,8 +19,8 @@ static const struct {
     {"job",        "allocs",         "use: cairn job status JOB"},
     {"job",        "deployments",    "use: cairn job status JOB, or: cairn deployment list"},
     {"job",        "init",           "README.md has jobs to begin with"},
-    {"alloc",      "checks",         no_services},
     {"alloc",      "pause",          "schedules of tasks are of Nomad Enterprise"},
+    {"service",    "delete",         "a service goes with what offers it; use: cairn alloc stop"},
     {"node",       "config",         "the agent has no servers that could be changed"},
     {"node",       "identity",       no_keys},
     {"node",       "intro",          no_servers},
@@ -56,7 +55,6 @@ static const struct {
     {"",           "run",            "use: cairn job run"},
     {"",           "sentinel",       enterprise},
     {"",           "server",         no_servers},
-    {"",           "service",        no_services},
     {"",           "setup",          "there is nothing to set up"},
     {"",           "start",          "use: cairn job start"},
     {"",           "stop",           "use: cairn job stop"},

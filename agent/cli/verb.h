@@ -56,10 +56,11 @@ extern const struct cli_verb cli_job_run, cli_job_stop, cli_job_status, cli_job_
 extern const struct cli_verb cli_eval_list, cli_eval_status;
 extern const struct cli_verb cli_acl_bootstrap, cli_acl_policy, cli_acl_token;
 extern const struct cli_verb cli_scaling_policy;
+extern const struct cli_verb cli_service_list, cli_service_info;
 extern const struct cli_verb cli_deployment_list, cli_deployment_status, cli_deployment_promote,
     cli_deployment_pause, cli_deployment_resume, cli_deployment_fail;
 extern const struct cli_verb cli_alloc_status, cli_alloc_logs, cli_alloc_restart, cli_alloc_signal,
-    cli_alloc_stop, cli_alloc_fs, cli_alloc_exec;
+    cli_alloc_stop, cli_alloc_fs, cli_alloc_exec, cli_alloc_checks;
 extern const struct cli_verb cli_node_status, cli_node_eligibility, cli_node_drain, cli_node_meta;
 extern const struct cli_verb cli_operator_metrics;
 extern const struct cli_verb cli_plugin_status;
