@@ -25,8 +25,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -74,24 +72,10 @@ static void end_with_parent(const struct step *step)
         _exit(EXIT_FAILED);
 }
 
-int fetch_drop_capabilities(void)
-{
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
-
-    return (int)syscall(SYS_capset, &header, none);
-}
-
 /* The directory that the artifact goes into. */
 static int place_of(const struct step *step)
 {
     return json_is_true(json_object_get(step->artifact, "shared")) ? FETCH_SHARED : FETCH_PLACE;
-}
-
-bool fetch_be(uid_t uid, gid_t gid)
-{
-    return setgroups(0, NULL) == 0 && setresgid(gid, gid, gid) == 0 &&
-           setresuid(uid, uid, uid) == 0;
 }
 
 static bool be_alone(struct fetch *fetch)

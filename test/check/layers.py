@@ -17,7 +17,9 @@ import re
 import subprocess
 import sys
 
-ONLY = {'lmdb.h': {'journal'}, 'ev.h': {'io/loop/loop.c'}, 'curl/curl.h': {'io/net/curl_library.h', 'hooks/fetch/download.c', 'hooks/fetch/source.c'},
+ONLY = {'lmdb.h': {'journal'}, 'ev.h': {'io/loop/loop.c'},
+        'curl/curl.h': {'io/net/curl_library.h', 'hooks/fetch/check.c', 'hooks/fetch/download.c',
+                       'hooks/fetch/source.c'},
         'archive.h': {'hooks/fetch/unpack.c'},
         'flatbuffers/flatbuffers.h': {'journal/codec.cc'}, 'pcre2.h': {'spec/regex.c'},
         'csi/client/csi.pb-c.h': {'csi/client/decode.c', 'csi/client/encode.c'}}

@@ -70,7 +70,7 @@ static inline size_t listener_read(int fd, char *to, size_t size)
         to[length] = '\0';
     }
     const char *announced = strstr(to, "Content-Length: "), *body = strstr(to, "\r\n\r\n");
-    size_t wanted = announced == NULL ? 0 : (size_t)atoi(announced + 16);
+    size_t wanted = announced == NULL ? 0 : strtoul(announced + 16, NULL, 10);
     while (body != NULL && wanted > 0 && strlen(body + 4) < wanted && length < size - 1 &&
            (got = recv(fd, to + length, size - 1 - length, 0)) > 0) {
         length += (size_t)got;
