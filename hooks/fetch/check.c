@@ -17,6 +17,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -41,6 +42,7 @@ enum {
     REQUESTS_MAX = 10, /* of one check, as Go's client follows redirects */
     RECEIVE_BYTES = 4096,
     WAIT_MS = 60000,
+    TRIM_AFTER = 256,
     THREADS_MAX = WIRE_AT_ONCE + 16, /* some, since names are looked up by threads */
     AUTHORITY_SIZE = 512,
     SHOWN_SIZE = 1024, /* of a URL, or of why it failed */
@@ -71,6 +73,7 @@ struct asking {
 struct checker {
     CURLM *multi;
     struct asking *asked, *done, **done_end;
+    unsigned since_trim; /* that were asked */
 };
 
 static const char *text_of(const struct asking *asking, const char *field)
@@ -426,6 +429,7 @@ static void ask(struct checker *checker, uint64_t number, const char *text, size
     struct asking *asking = calloc(1, sizeof(*asking));
 
     check(asking != NULL);
+    checker->since_trim++;
     asking->number = number;
     asking->next = checker->asked;
     asking->link = &checker->asked;
@@ -510,6 +514,15 @@ static void finish_all(struct checker *checker)
         (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &asking);
         finish(checker, asking, result);
     }
+}
+
+/* What many at once took is given back once they are over. */
+static void trim(struct checker *checker)
+{
+    if (checker->asked != NULL || checker->done != NULL || checker->since_trim < TRIM_AFTER)
+        return;
+    checker->since_trim = 0;
+    (void)malloc_trim(0); /* or there is nothing to give */
 }
 
 /* --- walls --- */
@@ -597,6 +610,7 @@ int fetch_check(uid_t own)
     while (hear(&checker)) {
         finish_all(&checker);
         tell(&checker);
+        trim(&checker);
         daemon.events = (short)(CURL_WAIT_POLLIN | (checker.done != NULL ? CURL_WAIT_POLLOUT : 0));
         (void)curl_multi_poll(checker.multi, &daemon, 1, WAIT_MS,
                               NULL); /* whatever it waited for */

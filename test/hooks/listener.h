@@ -19,6 +19,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -118,6 +119,12 @@ static inline bool listener_answer(const struct listener *listener, int fd)
 
 static inline _Noreturn void listener_run(const struct listener *listener, int fd)
 {
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &files); /* of some it keeps the connection */
+    }
     for (;;) {
         int other = accept(fd, NULL, NULL);
 

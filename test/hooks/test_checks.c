@@ -450,6 +450,34 @@ static void test_many_are_asked_at_once(void **state)
     wait_until(is_hanging);
 }
 
+static void test_more_than_it_takes_wait(void **state)
+{
+    enum { ALLOCS = WIRE_AT_ONCE / SPEC_CHECKS_MAX + 1 };
+    struct fixture *fixture = *state;
+    struct hooks_services *made[ALLOCS];
+    struct hooks_checks *begun[ALLOCS];
+
+    for (size_t i = 0; i < SPEC_CHECKS_MAX; i++) {
+        offer(i, CHECK_HTTP, "/hang");
+        checked.checks[i].timeout_ms = 200;
+    }
+    fixture->alloc.services_count = SPEC_CHECKS_MAX;
+    for (size_t i = 0; i < ALLOCS; i++) {
+        begin();
+        made[i] = checked.made;
+        begun[i] = checked.begun;
+    }
+    wait_for(2 * ALLOCS * SPEC_CHECKS_MAX);
+    for (size_t i = 0; i < ALLOCS; i++) {
+        for (size_t j = 0; j < SPEC_CHECKS_MAX; j++)
+            assert_int_equal(made[i]->items[j].checks[0].status, CHECK_FAILURE);
+    }
+    for (size_t i = 0; i + 1 < ALLOCS; i++) { /* the last is ended by who clears up */
+        hooks_checks_end(begun[i]);
+        hooks_services_free(made[i]);
+    }
+}
+
 static void kill_checker(void)
 {
     pid_t pid = checker();
@@ -646,6 +674,7 @@ int main(void)
         TEST(test_each_method_is_asked),
         TEST(test_it_is_asked_again_after_its_end),
         TEST(test_many_are_asked_at_once),
+        TEST(test_more_than_it_takes_wait),
         TEST(test_what_is_asked_fails_with_the_process),
         TEST(test_a_process_that_says_what_it_should_not_is_another),
         TEST(test_a_process_that_cannot_start_fails_what_waits),
