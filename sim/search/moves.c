@@ -258,10 +258,12 @@ static void add_requests(struct listing *list)
         add(list, alloc->state == A_RUNNING ? MOVE_RESTART : MOVE_VAIN, WHO_ALLOC, 0);
     if (alloc != NULL && alloc->state == A_RUNNING)
         add(list, MOVE_REPLAY, WHO_ALLOC, 0);
-    if (alloc != NULL && search->asked->shape == SIM_SHAPE_HOOKS && !alloc_of(alloc)->at_once)
-        add(list, MOVE_HURRY, WHO_ALLOC, 0);
-    if (alloc != NULL && search->asked->shape == SIM_SHAPE_HOOKS)
+    if (alloc != NULL && search->asked->shape == SIM_SHAPE_HOOKS) {
+        bool over = alloc_state_ends(alloc->state) && alloc->state > A_KILLING;
+        if (over || !alloc_of(alloc)->at_once)
+            add(list, MOVE_HURRY, WHO_ALLOC, 0);
         add(list, MOVE_CHECK, WHO_ALLOC, 0);
+    }
     if (alloc != NULL) {
         add(list, MOVE_UPDATE, WHO_ALLOC, 0);
         add(list, MOVE_HEALTHY, WHO_ALLOC, 0);

@@ -11,7 +11,7 @@
 enum { LIMIT_MS = 60000, OFTEN_MS = 5, SOON_MS = 20 };
 
 /* Services with one check each, and what their checks have said. */
-struct checked {
+struct asked {
     struct fixture *fixture;
     struct listener listener;
     char program[PATH_SIZE];
@@ -30,7 +30,7 @@ struct checked {
     size_t descriptors; /* before there was any check */
 };
 
-static struct checked checked;
+static struct asked checked;
 
 static size_t count_descriptors(void)
 {
