@@ -431,6 +431,102 @@ static void test_it_is_asked_again_after_its_end(void **state)
     assert_in_range(atomic_load(&checked.listener.seen->hanging), 5, 6); /* never two at once */
 }
 
+/* --- by TLS, where there is an openssl --- */
+
+static void run_openssl(struct fixture *fixture, pid_t *ret_pid, const char *const *arguments)
+{
+    pid_t pid = fork();
+
+    assert_return_code(pid, errno);
+    if (pid == 0) {
+        int null = open("/dev/null", O_RDWR);
+
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (int i = 0; i < 3; i++)
+            (void)dup2(null, i); /* it is open */
+        if (chdir(fixture->scratch.path) == 0)
+            (void)execvp("openssl", (char *const *)(uintptr_t)arguments);
+        _exit(127);
+    }
+    *ret_pid = pid;
+}
+
+static void make_certificate(struct fixture *fixture)
+{
+    const char *const arguments[] = {"openssl",
+                                     "req",
+                                     "-x509",
+                                     "-newkey",
+                                     "ec",
+                                     "-pkeyopt",
+                                     "ec_paramgen_curve:P-256",
+                                     "-nodes",
+                                     "-days",
+                                     "2",
+                                     "-keyout",
+                                     "key",
+                                     "-out",
+                                     "certificate",
+                                     "-subj",
+                                     "/CN=a.example",
+                                     NULL};
+    int status;
+    pid_t pid;
+
+    run_openssl(fixture, &pid, arguments);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
+        print_message("skipped: there is no openssl\n");
+        skip();
+    }
+    assert_int_equal(status, 0);
+}
+
+/* It takes the listener's place: its number is told, and its port. */
+static pid_t serve_tls(struct fixture *fixture)
+{
+    char address[32];
+    const char *const arguments[] = {"openssl",     "s_server", "-accept", address, "-cert",
+                                     "certificate", "-key",     "key",     "-www",  NULL};
+    pid_t pid;
+
+    checked.port.value = checked.listener.port;
+    assert_true(text_format(address, sizeof(address), "127.0.0.1:%u", checked.listener.port));
+    listener_stop(&checked.listener);
+    run_openssl(fixture, &pid, arguments);
+    return pid;
+}
+
+static void test_who_has_no_trust_fails_unless_that_is_fine(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_certificate(fixture);
+    pid_t pid = checked.listener.pid = serve_tls(fixture);
+    offer(0, CHECK_HTTP, "/");
+    checked.checks[0].protocol = "https";
+    checked.checks[0].tls_skip_verify = true;
+    checked.checks[0].timeout_ms = 5000;
+    begin();
+    while (result()->status != CHECK_SUCCESS) /* it listens in a moment */
+        wait_for(1);
+    assert_result(CHECK_SUCCESS, 200, "nomad: http ok");
+    end();
+    checked.checks[0].tls_server_name = "a.example";
+    run_check();
+    assert_result(CHECK_SUCCESS, 200, "nomad: http ok");
+    end();
+    checked.checks[0].tls_skip_verify = false;
+    run_check();
+    assert_int_equal(result()->status, CHECK_FAILURE);
+    assert_int_equal(result()->code, 0);
+    assert_non_null(strstr(result()->output, "certificate"));
+    end();
+    assert_return_code(kill(pid, SIGKILL), errno);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    listener_start(&checked.listener); /* for who clears up */
+}
+
 /* --- its process --- */
 
 static void test_many_are_asked_at_once(void **state)
@@ -673,6 +769,7 @@ int main(void)
         TEST(test_it_asks_what_it_is_told),
         TEST(test_each_method_is_asked),
         TEST(test_it_is_asked_again_after_its_end),
+        TEST(test_who_has_no_trust_fails_unless_that_is_fine),
         TEST(test_many_are_asked_at_once),
         TEST(test_more_than_it_takes_wait),
         TEST(test_what_is_asked_fails_with_the_process),
