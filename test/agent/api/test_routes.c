@@ -55,8 +55,6 @@ static void test_what_is_not_there_has_a_route_that_says_so(void **state)
         {"/v1/vars", "/v1/var*"},
         {"/v1/var/nomad/jobs", "/v1/var*"},
         {"/v1/recommendations", "/v1/recommendation*"},
-        {"/v1/allocation/a1/checks", "/v1/allocation/*/checks"},
-        {"/v1/allocation/a1/services", "/v1/allocation/*/services"},
         {"/v1/client/allocation/a1/pause", "/v1/client/allocation/*/pause"},
         {"/v1/node/pools", "/v1/node/pools"},
         {"/v1/node/pool/default/jobs", "/v1/node/pool/*"},

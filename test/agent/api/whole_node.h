@@ -7,6 +7,7 @@
 #define CAIRN_TEST_AGENT_API_WHOLE_NODE_H
 
 #include "agent/api/api.h"
+#include "agent/catalogue.h"
 #include "test/core/small_node.h"
 
 #include <ftw.h>
@@ -49,6 +50,7 @@ static inline void whole_trace(void *ctx, const struct journal_event *event)
 {
     struct whole_node *node = ctx;
 
+    catalogue_note(node->parts.catalogue, event);
     if (event->id.kind == MACHINE_ALLOC &&
         (event->after == A_GONE || event->event.kind == AE_UPDATE))
         specs_drop(node->parts.specs, event->id.text);
@@ -75,8 +77,9 @@ static inline void whole_placed(void *ctx, struct alloc_spec *spec)
 
 static inline void whole_plan_alloc(const struct alloc_spec *spec, struct alloc_assign *assign)
 {
-    (void)spec;
     assign->hooks_prerun = assign->hooks_destroy = 1u << ALLOC_HOOK_ALLOC_DIR;
+    if (spec->services_count > 0)
+        assign->hooks_prerun |= 1u << ALLOC_HOOK_SERVICES;
 }
 
 static inline void whole_plan_task(const struct alloc_spec *spec, const struct task_spec *task,
@@ -149,16 +152,21 @@ static inline void whole_open_rooms(struct whole_node *node)
 /* Turns until there is nothing more to do. */
 static inline void whole_turns(struct whole_node *node)
 {
-    while (life_has_work(node->parts.life))
+    while (life_has_work(node->parts.life)) {
         (void)life_turn(node->parts.life); /* asked again in the condition */
-    (void)life_turn(node->parts.life);     /* answers what waits for nothing */
+        catalogue_settle(node->parts.catalogue);
+    }
+    (void)life_turn(node->parts.life); /* answers what waits for nothing */
 }
 
 static inline bool whole_turn(void *ctx)
 {
     struct whole_node *node = ctx;
 
-    return life_turn(node->parts.life);
+    bool more = life_turn(node->parts.life);
+
+    catalogue_settle(node->parts.catalogue);
+    return more || life_has_work(node->parts.life);
 }
 
 /* Everything but the loop runs: whole_turns, or loop_run(node->parts.loop). */
@@ -190,6 +198,7 @@ static inline void whole_open(struct whole_node *node)
     check(code == 0);
     parts->specs = specs_new(parts->journal);
     parts->tally = tally_new();
+    parts->catalogue = catalogue_new(parts);
     whole_open_rooms(node);
     struct life_world world = {
         .ctx = node,
@@ -245,6 +254,7 @@ static inline void whole_close(struct whole_node *node)
 {
     io_before_sleep_stop(&node->before_sleep);
     api_free(node->api);
+    catalogue_free(node->parts.catalogue);
     life_forget_callers(node->parts.life);
     alone_free(node->parts.alone);
     drivers_free(node->parts.drivers);
