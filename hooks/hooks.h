@@ -89,6 +89,10 @@ struct hooks_config {
     const struct hooks_templates *templates; /* NULL: templates are rendered before starts only */
     const char *parser; /* absolute path of cairn-parse, which renders them; borrowed until the loop
                            is freed; NULL: no task has any */
+    /* What is registered in a namespace, for templates that ask for it: a new list of objects with
+     * the names of Nomad's API (ServiceRegistration).  On the loop; NULL: nothing is. */
+    json_t *(*services)(void *ctx, const char *namespace);
+    void *services_ctx;
 };
 
 /* Makes alloc_dir (0711) if it is missing.  NULL and ERR filled when it cannot be made (ERR_*), is
@@ -140,6 +144,10 @@ void hook_run(struct hooks *hooks, const struct hook_run *run, hook_done *done, 
 /* Nobody waits any more for the hook of this task that is under way: if it is one that can be
  * ended, it fails soon. */
 void hooks_abort(struct hooks *hooks, const char *alloc_id, const char *task);
+
+/* What is registered in NAMESPACE is otherwise than before: templates of running tasks that asked
+ * for it are rendered again. */
+void hooks_services_changed(struct hooks *hooks, const char *namespace);
 
 /* Calls CB for each alloc that has a network here, or what is left of one; some come more than
  * once. */

@@ -46,6 +46,8 @@ struct hooks {
     unsigned fetching;                       /* processes that there are */
     const struct hooks_templates *templates; /* NULL: nobody is told of what changes */
     const char *parser;                      /* what renders them */
+    json_t *(*services)(void *ctx, const char *namespace); /* NULL: none are registered */
+    void *services_ctx;
     struct watches *watches;                 /* of templates */
     struct hooks_checks *begun_checks;       /* of services */
     struct checker *checker;                 /* runs them; NULL: there are none */

@@ -84,6 +84,8 @@ struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
     hooks->fetch = config->fetch;
     hooks->templates = config->templates;
     hooks->parser = config->parser;
+    hooks->services = config->services;
+    hooks->services_ctx = config->services_ctx;
     hooks->watches = watches_new(hooks);
     hooks->begin_checks = begin_checks;
     memcpy(hooks->alloc_dir, config->alloc_dir, length + 1);

@@ -1,6 +1,6 @@
 /*
  * Templates in the language of Go's text/template, with consul-template's functions, as far as they
- * need neither Consul nor Vault nor a server: those that do are refused by name.
+ * need neither Consul nor Vault nor Nomad's variables: those that do are refused by name.
  *
  * Pure: what a template may see of the world it is handed.  Texts come from outside and all of it
  * is bounded: nesting, steps, the length of every text made on the way.
@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,9 @@ struct template_world {
     const char *(*find)(void *ctx, const char *name, size_t length);
     /* All of a file that it may read, with a NUL behind it, which the caller frees. */
     int (*read)(void *ctx, const char *path, char **ret_text, size_t *ret_length, struct err *err);
+    /* All that is registered in the namespace of the alloc, a list of objects as Nomad's API has
+     * them (ServiceRegistration), borrowed until the template is rendered; NULL and ERR. */
+    const json_t *(*services)(void *ctx, struct err *err);
     int64_t now_unix_ns;
     bool *asks_time; /* set where what it says depends on that; NULL: nobody asks */
     bool strict;     /* what a map does not have is an error, and not "<no value>" */

@@ -3,7 +3,8 @@
  * runs (watch.c).
  *
  * Follows nomad v2.0.5 client/allocrunner/taskrunner/template.  What a template sees is
- * interpolated names, the environment, and files of the task's own directory.  A file that is as it
+ * interpolated names, the environment, files of the task's own directory, and the services that are
+ * registered in its namespace.  A file that is as it
  * would be rendered is not touched; one that is missing, as after a reboot in `secrets`, is there
  * before the task is.  What a template with env = true says is a result of the hook, and so in the
  * journal.
@@ -172,6 +173,40 @@ static void longest_waits(const struct task_spec *task, uint64_t *ret_min_ms, ui
         *ret_max_ms = *ret_min_ms;
 }
 
+/* True if TASK's templates may ask for services; what one from a file says is not known yet. */
+static bool can_ask(const struct task_spec *task)
+{
+    for (size_t i = 0; i < task->templates_count; i++) {
+        if (*task->templates[i].source != '\0' ||
+            strstr(task->templates[i].data, "nomadService") != NULL)
+            return true;
+    }
+    return false;
+}
+
+char *hooks_services_text(const struct hooks *hooks, const char *namespace)
+{
+    json_t *list = hooks->services == NULL ? NULL : hooks->services(hooks->services_ctx, namespace);
+    char *text = list == NULL ? strdup("[]") : json_dumps(list, JSON_COMPACT);
+
+    check(text != NULL);
+    json_decref(list);
+    return text;
+}
+
+/* A rendering that follows asks for them by itself (hooks_rerender). */
+static void add_services(const struct hooks *hooks, const struct hook_run *asked, json_t *order)
+{
+    bool asks = can_ask(asked->task);
+    scoped_string char *text = asks && asked->phase == PHASE_PRESTART
+                                   ? hooks_services_text(hooks, asked->alloc->namespace)
+                                   : NULL;
+
+    check(json_object_set_new(order, "can_ask", json_boolean(asks)) == 0);
+    if (text != NULL)
+        set_text(order, "services", text);
+}
+
 int hooks_render_begin(const struct hooks *hooks, const struct hook_run *asked, char **ret_order,
                        struct err *err)
 {
@@ -207,6 +242,7 @@ int hooks_render_begin(const struct hooks *hooks, const struct hook_run *asked, 
                       "settle_max", (json_int_t)settle_max_ms);
 
         check(order != NULL);
+        add_services(hooks, asked, order);
         *ret_order = json_dumps(order, JSON_COMPACT);
         check(*ret_order != NULL);
         json_decref(order);
@@ -342,6 +378,20 @@ static int read_file(void *ctx, const char *path, char **ret_text, size_t *ret_l
         code = read_beneath(rendering, rendering->place, place.path, ret_text, ret_length, err);
     arena_free(&arena);
     return code;
+}
+
+static int give_services(void *ctx, const char **ret_text, struct err *err)
+{
+    const struct rendering *rendering = ctx;
+    struct hooks_rerender *again = rendering->request->again;
+    const char *text = again != NULL ? again->services : order_text(rendering->order, "services");
+
+    if (!json_is_true(json_object_get(rendering->order, "can_ask")) || text == NULL)
+        return err_set(err, ERR_REFUSED, "no template of the task asks for services");
+    if (again != NULL)
+        again->asks_services = true;
+    *ret_text = text;
+    return 0;
 }
 
 /* --- what is rendered --- */
@@ -580,6 +630,7 @@ int hooks_render(const struct hook_request *request, struct err *err)
     rendering.renderer = (struct renderer){.program = request->parser,
                                            .names = json_object_get(order, "names"),
                                            .read = read_file,
+                                           .services = give_services,
                                            .ctx = &rendering};
     if (code == 0)
         code = render_all(&rendering, err);

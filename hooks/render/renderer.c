@@ -153,6 +153,27 @@ static bool give(const struct renderer *renderer, const char *path)
     return sent;
 }
 
+static bool give_services(const struct renderer *renderer)
+{
+    uint8_t failure[RENDERING_FAILURE_SIZE];
+    struct err err = {0};
+    const char *text = NULL;
+    int code = renderer->services(renderer->ctx, &text, &err);
+
+    if (code == 0 && strlen(text) > RENDERING_NAMES_MAX)
+        code = err_set(&err, ERR_LIMIT, "more is registered than templates can be told");
+    if (code != 0)
+        return send_message(renderer, RENDER_FAILED, failure, rendering_failure(failure, &err));
+    return send_message(renderer, RENDER_SERVICES, text, strlen(text));
+}
+
+/* True if what it asks for is nothing strange: a file by its path, or the services. */
+static bool is_question(char kind, const char *bytes, size_t length)
+{
+    return (kind == RENDER_ASKS && strlen(bytes) == length) ||
+           (kind == RENDER_ASKS_SERVICES && length == 0);
+}
+
 int renderer_say(struct renderer *renderer, const struct renderer_order *order, char **ret_text,
                  size_t *ret_length, bool *ret_asks_time, struct err *err)
 {
@@ -173,8 +194,9 @@ int renderer_say(struct renderer *renderer, const struct renderer_order *order, 
         code =
             kind == RENDER_FAILED ? rendering_failure_read((const uint8_t *)bytes, length, err) : 0;
         renderer->is_strange =
-            code == ERR_CORRUPT || (code == 0 && (kind != RENDER_ASKS || strlen(bytes) != length));
-        goes_on = code == 0 && !renderer->is_strange && give(renderer, bytes);
+            code == ERR_CORRUPT || (code == 0 && !is_question(kind, bytes, length));
+        goes_on = code == 0 && !renderer->is_strange &&
+                  (kind == RENDER_ASKS ? give(renderer, bytes) : give_services(renderer));
         free(bytes);
         if (code != 0 && !renderer->is_strange)
             return code;

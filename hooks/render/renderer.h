@@ -23,6 +23,9 @@ struct renderer {
     const json_t *names; /* all that a template may name; borrowed */
     /* A file that a template asks for; RET_TEXT is the caller's. */
     int (*read)(void *ctx, const char *path, char **ret_text, size_t *ret_length, struct err *err);
+    /* The services that are registered, which a template asks for, as JSON; RET_TEXT is borrowed.
+     */
+    int (*services)(void *ctx, const char **ret_text, struct err *err);
     void *ctx;
 
     bool runs, is_strange; /* what it said last is nothing that a renderer says */

@@ -6,7 +6,8 @@
  * is over; a crash before that is noticed by the first rendering of the next watch.  One that has
  * read nothing is over at once.
  *
- * The kernel is listened to ten times a second at most, however much a task writes.
+ * The kernel is listened to ten times a second at most, however much a task writes.  Services are
+ * not watched here: whoever has the catalogue tells when it is another (hooks_services_changed).
  *
  * What could not be rendered for a reason that may go away by itself, such as a full disk, is tried
  * again after a pause that grows, for as long as the task runs (Nomad's pauses for what its
@@ -33,7 +34,7 @@ struct watch {
     struct watches *watches;
     struct watch *next, **link;
     struct hook_request request; /* of its rendering; texts below are its own */
-    char *alloc, *task, *user, *order, *alloc_dir;
+    char *alloc, *task, *user, *order, *alloc_dir, *namespace;
     struct results told;  /* what its machine knows */
     struct results said;  /* what is to be told when the splay is over; nothing: none is */
     struct results fresh; /* of the rendering under way */
@@ -51,6 +52,7 @@ struct watch {
     bool working;                                /* on the pool */
     bool changed;                                /* since it began to */
     bool ended;                                  /* to be freed when it is done */
+    bool can_ask;                                /* for services */
     void (*resume)(void *ctx);
     void *resume_ctx;
 };
@@ -160,6 +162,8 @@ static void free_watch(struct watch *watch)
     free(watch->user);
     free(watch->order);
     free(watch->alloc_dir);
+    free(watch->namespace);
+    free(watch->again.services);
     free(watch);
 }
 
@@ -232,7 +236,7 @@ static void tell(struct watch *watch, const struct results *results, const char 
 static void end_if_idle(struct watch *watch)
 {
     if (watch->marks.count == 0 && watch->said.used == 0 && !watch->working && !watch->changed &&
-        watch->failures == 0)
+        watch->failures == 0 && !watch->again.asks_services)
         end_watch(watch);
 }
 
@@ -394,6 +398,10 @@ static void render_now(struct watch *watch)
     watch->again.before_count = 0;
     watch->again.blind = false;
     watch->again.splay_ms = 0;
+    watch->again.asks_services = false;
+    free(watch->again.services);
+    watch->again.services =
+        watch->can_ask ? hooks_services_text(watch->watches->hooks, watch->namespace) : NULL;
     for (uint32_t at = 0; results_next(watch->told.bytes, watch->told.used, &at, &result);) {
         if (result.hook != TASK_HOOK_TEMPLATE || result.kind != RESULT_DATA ||
             !text_equal(result.key, RENDERED_KEY))
@@ -433,6 +441,20 @@ static void render_later(struct watch *watch)
     if (at_ms > watch->first_ms + watch->settle_max_ms)
         at_ms = watch->first_ms + watch->settle_max_ms;
     io_timer_start(watch->watches->hooks->loop, &watch->settling, at_ms, on_settled, watch);
+}
+
+/* --- the catalogue's news --- */
+
+void hooks_services_changed(struct hooks *hooks, const char *namespace)
+{
+    struct watches *watches = hooks->watches;
+
+    for (struct watch *watch = watches->first; watch != NULL; watch = watch->next) {
+        bool asks = watch->working ? watch->can_ask : watch->again.asks_services;
+
+        if (asks && text_equal(watch->namespace, namespace))
+            render_later(watch);
+    }
 }
 
 /* --- the kernel's news --- */
@@ -521,13 +543,14 @@ static char *copy_of(const char *text)
     return copy;
 }
 
-static void read_waits(struct watch *watch)
+static void read_order(struct watch *watch)
 {
     json_t *order = json_loads(watch->order, 0, NULL);
 
     check(order != NULL);
     watch->settle_ms = (uint64_t)json_integer_value(json_object_get(order, "settle"));
     watch->settle_max_ms = (uint64_t)json_integer_value(json_object_get(order, "settle_max"));
+    watch->can_ask = json_is_true(json_object_get(order, "can_ask"));
     json_decref(order);
 }
 
@@ -553,6 +576,7 @@ int hooks_watch(const struct hook_request *request, struct err *err)
     watch->user = copy_of(user);
     watch->order = copy_of(request->order);
     watch->alloc_dir = copy_of(request->alloc_dir);
+    watch->namespace = copy_of(asked->alloc->namespace);
     watch->told = (struct results){malloc(asked->results_bytes + 1), asked->results_bytes,
                                    asked->results_bytes};
     check(watch->told.bytes != NULL);
@@ -570,7 +594,7 @@ int hooks_watch(const struct hook_request *request, struct err *err)
         .results = &watch->fresh,
         .again = &watch->again,
     };
-    read_waits(watch);
+    read_order(watch);
     watch->next = watches->first;
     watch->link = &watches->first;
     if (watch->next != NULL)

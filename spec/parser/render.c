@@ -73,6 +73,26 @@ static int read_file(void *ctx, const char *path, char **ret_text, size_t *ret_l
     return code;
 }
 
+/* The same of all templates of a task: they are asked for once. */
+static const json_t *ask_services(void *ctx, struct err *err)
+{
+    static json_t *services;
+
+    (void)ctx;
+    if (services != NULL)
+        return services;
+    say(RENDER_ASKS_SERVICES, "", 0);
+    struct message message = await();
+    if (message.kind == RENDER_SERVICES) {
+        services = json_loadb(message.bytes, message.length, JSON_ALLOW_NUL, NULL);
+        check(json_is_array(services));
+    } else {
+        (void)rendering_failure_read((const uint8_t *)message.bytes, message.length, err);
+    }
+    free(message.bytes);
+    return services;
+}
+
 static const char *text_of(const json_t *how, const char *name)
 {
     const char *text = json_string_value(json_object_get(how, name));
@@ -92,6 +112,7 @@ static void render(json_t *names, const json_t *how, const struct message *text)
         .ctx = names,
         .find = find_name,
         .read = read_file,
+        .services = ask_services,
         .now_unix_ns = json_integer_value(json_object_get(how, "now")),
         .asks_time = &asks_time,
         .strict = json_is_true(json_object_get(how, "strict")),

@@ -20,11 +20,12 @@ struct fixture {
     struct task_spec task;
     struct alloc_spec alloc;
     const char *environment[8];
-    const struct hooks_fetch *fetch;         /* NULL: nothing is */
-    const struct hooks_templates *templates; /* NULL: nobody is told of them */
-    char parser[PATH_SIZE];                  /* what renders them */
-    struct hooks_network network;            /* handed over if it says where it is kept */
-    char alloc_dir[512], root[512];          /* root: of the alloc */
+    const struct hooks_fetch *fetch;                       /* NULL: nothing is */
+    const struct hooks_templates *templates;               /* NULL: nobody is told of them */
+    char parser[PATH_SIZE];                                /* what renders them */
+    json_t *(*services)(void *ctx, const char *namespace); /* of the fixture; NULL: none are */
+    struct hooks_network network;   /* handed over if it says where it is kept */
+    char alloc_dir[512], root[512]; /* root: of the alloc */
 
     /* The last outcome. */
     bool asked, answered;
@@ -75,6 +76,8 @@ static inline void start_hooks(struct fixture *fixture, const char *denylist)
         .fetch = fixture->fetch,
         .templates = fixture->templates,
         .parser = fixture->parser,
+        .services = fixture->services,
+        .services_ctx = fixture,
         .network = fixture->network.state_dir != NULL ? &fixture->network : NULL,
     };
 

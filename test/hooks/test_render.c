@@ -17,6 +17,8 @@ struct rendered_task {
     char text[DESCRIPTION_SIZE];
     bool restarts;
     uint64_t signals;
+    const char *registered; /* a JSON list of what is, in the namespace of the alloc */
+    unsigned questions;     /* what it is was asked so often */
 };
 
 static struct rendered_task rendered;
@@ -162,12 +164,25 @@ static struct spec_template template_of(const char *data, const char *destinatio
     };
 }
 
+static json_t *tell_services(void *ctx, const char *namespace)
+{
+    const struct fixture *fixture = ctx;
+    json_t *list = json_loads(rendered.registered, 0, NULL);
+
+    assert_string_equal(namespace, fixture->alloc.namespace);
+    assert_non_null(list);
+    rendered.questions++;
+    return list;
+}
+
 static int make(void **state)
 {
     int code = fixture_make(state);
     struct fixture *fixture = *state;
 
-    rendered = (struct rendered_task){.told = {.ctx = fixture, .changed = on_changed}};
+    rendered =
+        (struct rendered_task){.told = {.ctx = fixture, .changed = on_changed}, .registered = "[]"};
+    fixture->services = tell_services;
     fixture->templates = &rendered.told;
     start_hooks(fixture, NULL);
     rendered.templates[0] = template_of("{{ file \"local/a\" }}", "local/noop", SPEC_CHANGE_NOOP);
@@ -200,6 +215,16 @@ static void start(struct fixture *fixture)
     assert_int_equal(run_template(fixture, PHASE_POSTSTART), 0);
 }
 
+/* A daemon that comes back: nothing of the one before is under way any more. */
+static void come_back(struct fixture *fixture)
+{
+    hooks_free(fixture->hooks);
+    fixture->hooks = NULL;
+    loop_free(fixture->loop);
+    fixture->loop = loop_new();
+    start_hooks(fixture, NULL);
+}
+
 static ino_t number_of(struct fixture *fixture, const char *name)
 {
     struct stat status;
@@ -220,7 +245,7 @@ static void test_nothing_is_written_or_told_where_nothing_has_changed(void **sta
     put(fixture, "c", "1");
     put(fixture, "else", "of no interest");
     assert_quiet(fixture, 0, "b");
-    start_hooks(fixture, NULL); /* a daemon that comes back */
+    come_back(fixture);
     assert_int_equal(run_template(fixture, PHASE_POSTSTART), 0);
     assert_quiet(fixture, 0, "b");
     assert_true(number_of(fixture, "noop") == noop);
@@ -249,12 +274,12 @@ static void test_change_while_nobody_looked_is_told(void **state)
     struct fixture *fixture = *state;
 
     start(fixture);
-    start_hooks(fixture, NULL);
+    come_back(fixture);
     put(fixture, "b", "2");
     assert_int_equal(run_template(fixture, PHASE_POSTSTART), 0);
     await_telling(fixture, 1);
     assert_int_equal(rendered.signals, 1u << 9);
-    start_hooks(fixture, NULL);
+    come_back(fixture);
     assert_int_equal(run_template(fixture, PHASE_POSTSTART), 0);
     assert_quiet(fixture, 1, "c");
 }
@@ -385,6 +410,99 @@ static void test_files_of_the_alloc_are_no_files_for_templates(void **state)
     assert_non_null(strstr(fixture->text, "it is not in the directory of the task"));
 }
 
+#define WEB(port)                                                                                  \
+    "{\"ID\": \"i" port "\", \"ServiceName\": \"web\", \"Address\": \"10.0.0.1\", \"Port\": " port \
+    "}"
+
+static void ask_for_web(unsigned number)
+{
+    rendered.templates[number].data =
+        "{{ range nomadService \"web\" }}{{ .Port }},{{ else }}none{{ end }}";
+}
+
+static void test_services_are_told_to_who_asks_for_them(void **state)
+{
+    struct fixture *fixture = *state;
+
+    start(fixture);
+    assert_int_equal(rendered.questions, 0); /* nobody does */
+    hooks_services_changed(fixture->hooks, "default");
+    assert_quiet(fixture, 0, "b");
+    assert_int_equal(rendered.questions, 0);
+    ask_for_web(0);
+    rendered.registered = "[" WEB("8080") "," WEB("80") "]";
+    assert_int_equal(run_template(fixture, PHASE_PRESTART), 0);
+    assert_int_equal(rendered.questions, 1);
+    assert_says(fixture, "noop", "80,8080,"); /* in the order of their ids */
+}
+
+static void test_where_nobody_knows_of_services_there_are_none(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->services = NULL;
+    come_back(fixture);
+    ask_for_web(0);
+    start(fixture);
+    assert_says(fixture, "noop", "none");
+}
+
+static void test_change_of_services_is_told_as_their_template_asks(void **state)
+{
+    struct fixture *fixture = *state;
+
+    ask_for_web(1);
+    start(fixture);
+    assert_says(fixture, "signal", "none");
+    rendered.registered = "[" WEB("80") "]";
+    hooks_services_changed(fixture->hooks, "default");
+    await_telling(fixture, 1);
+    assert_int_equal(rendered.signals, 1u << 9);
+    assert_says(fixture, "signal", "80,");
+    unsigned questions = rendered.questions;
+    rendered.registered = "[{\"ServiceName\": \"other\"}," WEB("80") "]";
+    hooks_services_changed(fixture->hooks, "default");
+    while (rendered.questions == questions)
+        run_for_a_moment(fixture);
+    assert_quiet(fixture, 1, "c"); /* it says the same */
+    rendered.registered = "[]";
+    hooks_services_changed(fixture->hooks, "other"); /* whatever that is */
+    hooks_services_changed(fixture->hooks, "default");
+    await_telling(fixture, 2);
+    assert_says(fixture, "signal", "none");
+}
+
+/* Nothing else keeps the watch, and what is written in a file is only known when it is read. */
+static void test_services_alone_are_watched_whoever_asks(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put(fixture, "asks.tpl", "{{ range nomadServices }}{{ .Name }}{{ end }}");
+    rendered.templates[0] = rendered.templates[1];
+    rendered.templates[0].data = "";
+    rendered.templates[0].source = "local/asks.tpl";
+    rendered.templates[1] = template_of("{{ range nomadServices }}{{ .Name }}{{ end }}",
+                                        "local/alone", SPEC_CHANGE_NOOP);
+    fixture->task.templates_count = 2;
+    start(fixture);
+    assert_says(fixture, "signal", "");
+    rendered.registered = "[" WEB("80") "]";
+    come_back(fixture);
+    assert_int_equal(run_template(fixture, PHASE_POSTSTART), 0);
+    await_telling(fixture, 1);
+    assert_says(fixture, "signal", "web");
+    assert_says(fixture, "alone", "web");
+    rendered.templates[0] = rendered.templates[1];
+    fixture->task.templates_count = 1;
+    rendered.templates[0].change = SPEC_CHANGE_SIGNAL;
+    rendered.results_bytes = 0;
+    start(fixture);
+    rendered.registered = "[{\"ServiceName\": \"db\"}]";
+    hooks_services_changed(fixture->hooks, "default");
+    await_telling(fixture, 2);
+    assert_says(fixture, "alone", "db");
+}
+
 /* Puts a program in the place of the renderer. */
 static void replace_renderer(struct fixture *fixture, const char *script)
 {
@@ -416,6 +534,8 @@ static void test_renderer_that_fails_fails_what_it_renders(void **state)
         {"#!/bin/sh\nprintf 'a\\2\\0\\0\\0a\\0' >&3; exec sleep 1000\n", ERR_CORRUPT,
          "as it should", true},
         {"#!/bin/sh\nprintf 's\\2\\0\\0' >&3; kill -ABRT $$\n", ERR_IO, "signal 6", false},
+        {"#!/bin/sh\nprintf 'c\\1\\0\\0\\0a' >&3; exec sleep 1000\n", ERR_CORRUPT, "as it should",
+         true},
     };
     struct fixture *fixture = *state;
 
@@ -462,7 +582,7 @@ static void test_failure_that_may_be_over_is_tried_again(void **state)
                             "#!/bin/sh\n[ -e %s ] && exec %s templates\necho >> %s/tries\n", works,
                             real, fixture->scratch.path));
     replace_renderer(fixture, script);
-    start_hooks(fixture, NULL);
+    come_back(fixture);
     put(fixture, "b", "2");
     assert_int_equal(run_template(fixture, PHASE_POSTSTART), 0);
     await_telling(fixture, 1);
@@ -494,6 +614,10 @@ int main(void)
         TEST(test_template_that_is_rendered_once_is_left),
         TEST(test_templates_reach_the_directory_of_the_alloc),
         TEST(test_files_of_the_alloc_are_no_files_for_templates),
+        TEST(test_services_are_told_to_who_asks_for_them),
+        TEST(test_where_nobody_knows_of_services_there_are_none),
+        TEST(test_change_of_services_is_told_as_their_template_asks),
+        TEST(test_services_alone_are_watched_whoever_asks),
         TEST(test_renderer_that_fails_fails_what_it_renders),
         TEST(test_failure_that_may_be_over_is_tried_again),
     };

@@ -1,14 +1,14 @@
 /*
  * The functions that templates have: Go's own, and those of consul-template (and so of Nomad) that
- * need no more than the environment, a file, the time and their arguments.
+ * need no more than the environment, a file, the time, what is registered, and their arguments.
  */
 #include "spec/template/functions/part.h"
 
 static const struct function *const tables[] = {
-    template_world_functions,     template_texts_functions, template_cases_functions,
-    template_encodings_functions, template_json_functions,  template_maps_functions,
-    template_print_functions,     template_regex_functions, template_time_functions,
-    template_values_functions,    template_yaml_functions,
+    template_world_functions, template_services_functions,  template_texts_functions,
+    template_cases_functions, template_encodings_functions, template_json_functions,
+    template_maps_functions,  template_print_functions,     template_regex_functions,
+    template_time_functions,  template_values_functions,    template_yaml_functions,
 };
 
 /* Those of consul-template, and Go, that are not here, and why. */
@@ -34,8 +34,6 @@ static const struct {
     {"ls", "needs Consul, which this node has not"},
     {"node", "needs Consul, which this node has not"},
     {"nodes", "needs Consul, which this node has not"},
-    {"nomadService", "needs a server, which this node has not"},
-    {"nomadServices", "needs a server, which this node has not"},
     {"nomadVar", "needs a server, which this node has not"},
     {"nomadVarExists", "needs a server, which this node has not"},
     {"nomadVarList", "needs a server, which this node has not"},

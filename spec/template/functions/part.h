@@ -47,9 +47,10 @@ const char **value_keys(const json_t *map, size_t *ret_count);
 /* printf (printf.c). */
 json_t *template_printf(const struct call *call);
 
-extern const struct function template_world_functions[], template_texts_functions[],
-    template_cases_functions[], template_encodings_functions[], template_json_functions[],
-    template_maps_functions[], template_print_functions[], template_regex_functions[],
-    template_time_functions[], template_values_functions[], template_yaml_functions[];
+extern const struct function template_world_functions[], template_services_functions[],
+    template_texts_functions[], template_cases_functions[], template_encodings_functions[],
+    template_json_functions[], template_maps_functions[], template_print_functions[],
+    template_regex_functions[], template_time_functions[], template_values_functions[],
+    template_yaml_functions[];
 
 #endif

@@ -20,10 +20,26 @@ static int read_file(void *ctx, const char *path, char **ret_text, size_t *ret_l
     return 0;
 }
 
+static const json_t *services(void *ctx, struct err *err)
+{
+    static json_t *list;
+
+    (void)ctx;
+    if (list == NULL)
+        list = json_loads("[{\"ID\": \"i\", \"ServiceName\": \"web\", \"Tags\": [\"a\", 1, \"b\"]},"
+                          "{\"ServiceName\": \"web\", \"Port\": 80}, {}, 7]",
+                          0, NULL);
+    check(list != NULL && err->code == 0);
+    return list;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct template_world world = {
-        .find = find, .read = read_file, .now_unix_ns = 1, .strict = size % 2 == 0};
+    const struct template_world world = {.find = find,
+                                         .read = read_file,
+                                         .services = services,
+                                         .now_unix_ns = 1,
+                                         .strict = size % 2 == 0};
     struct template *template;
     struct err err = {0};
     char *text;

@@ -15,7 +15,8 @@ static const char *find(void *ctx, const char *name, size_t length)
 {
     static const struct {
         const char *name, *value;
-    } names[] = {{"FOO", "foo"}, {"EMPTY", ""}, {"attr.kernel.name", "linux"}};
+    } names[] = {
+        {"FOO", "foo"}, {"EMPTY", ""}, {"attr.kernel.name", "linux"}, {"node.region", "eu"}};
 
     (void)ctx;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
@@ -41,11 +42,45 @@ static int read_file(void *ctx, const char *path, char **ret_text, size_t *ret_l
     return 0;
 }
 
+#define SERVICE(alloc, name, number, tags)                                                         \
+    "{\"ID\": \"_nomad-task-" alloc "-group-g-" name "-http\", \"ServiceName\": \"" name           \
+    "\", \"Namespace\": \"default\", \"NodeID\": \"n\", \"Datacenter\": \"dc1\", \"JobID\": "      \
+    "\"j\", "                                                                                      \
+    "\"AllocID\": \"" alloc "\", \"Tags\": [" tags "], \"Address\": \"10.0.0." number              \
+    "\", \"Port\": 2000" number "}"
+
+static const char registered[] = "[" SERVICE("b", "web", "2", "\"z\", \"a\"") "," SERVICE(
+    "a", "web", "1", "\"a\", \"b\"") "," SERVICE("c", "web", "3", "") "," SERVICE("d", "db", "4",
+                                                                                  "\"main\"") "]";
+
+/* What is registered, in no order. */
+static const json_t *services(void *ctx, struct err *err)
+{
+    static json_t *list;
+
+    (void)ctx;
+    (void)err;
+    if (list == NULL)
+        list = json_loads(registered, 0, NULL);
+    assert_non_null(list);
+    return list;
+}
+
+static const json_t *no_services(void *ctx, struct err *err)
+{
+    (void)ctx;
+    (void)err_set(err, ERR_REFUSED, "nobody knows");
+    return NULL;
+}
+
 /* The text that TEMPLATE renders, or the error; free it. */
 static char *render(const char *text, bool strict)
 {
-    const struct template_world world = {
-        .find = find, .read = read_file, .now_unix_ns = 1700000000000000000, .strict = strict};
+    const struct template_world world = {.find = find,
+                                         .read = read_file,
+                                         .services = services,
+                                         .now_unix_ns = 1700000000000000000,
+                                         .strict = strict};
     struct template *template;
     struct err err = {0};
     char *made = NULL;
@@ -103,6 +138,24 @@ static const struct {
      "foodlinux"},
     {"{{ range file \"local/list\" | parseJSON }}{{ .n }}{{ .t }} {{ end }}", "1a 2.5<no value> "},
     {"{{ timestamp }} {{ timestamp \"unix\" }}", "2023-11-14T22:13:20Z 1700000000"},
+    /* Services: the ids are in order, tags too, and the choice is that of Nomad 2.0.5. */
+    {"{{ range nomadServices }}{{ .Name }}{{ .Tags }} {{ end }}", "db[main] web[a b z] "},
+    {"{{ range nomadServices \"@eu\" }}{{ .Name }}{{ end }}", "dbweb"},
+    {"{{ range nomadService \"web\" }}{{ .Address }}:{{ .Port }}{{ .Tags }} {{ end }}",
+     "10.0.0.1:20001[a b] 10.0.0.2:20002[a z] 10.0.0.3:20003[] "},
+    {"{{ with nomadService \"db@eu\" }}{{ with index . 0 }}{{ .ID }} {{ .Name }} {{ .Node }} "
+     "{{ .Datacenter }} {{ .JobID }} {{ .AllocID }}{{ end }}{{ end }}",
+     "_nomad-task-d-group-g-db-http db n dc1 j d"},
+    {"{{ range nomadService \"b.web\" }}{{ .AllocID }}{{ end }}", "a"},
+    {"{{ range nomadService \"none\" }}x{{ else }}none{{ end }}", "none"},
+    {"{{ range nomadService \"web\" }}{{ if .Tags | contains \"z\" }}{{ .Tags | join \",\" }}"
+     "{{ end }}{{ end }}",
+     "a,z"},
+    {"{{ range nomadService 2 \"k1\" \"web\" }}{{ .AllocID }}{{ end }}", "ab"},
+    {"{{ range nomadService 9 \"k2\" \"web\" }}{{ .AllocID }}{{ end }}", "bca"},
+    {"{{ range nomadService 1 \"alloc\" \"web\" }}{{ .AllocID }}{{ end }}", "c"},
+    {"{{ range nomadService 2 \"k3\" \"z.web@eu\" }}{{ .AllocID }}{{ end }}", "b"},
+    {"{{ range nomadService 0 \"k\" \"web\" }}x{{ end }}", ""},
     /* Texts. */
     {"{{ toUpper \"aB\" }}{{ toLower \"aB\" }}{{ trimSpace \" x \" }}", "ABabx"},
     {"{{ replaceAll \"a\" \"bb\" \"aca\" }}{{ \"a.b.\" | split \".\" | join \"-\" }}", "bbcbba-b-"},
@@ -296,7 +349,26 @@ static const struct {
     {"{{ parseYAML \".inf\" }}", "not finite"},
     {"{{ parseYAML \"18446744073709551615\" }}", "too large"},
     {"{{ parseYAML \"!!binary x\" }}", "no base64"},
+    {"{{ nomadService \"web@us\" }}", "nomadService: no path to region \"us\""},
+    {"{{ nomadServices \"@us\" }}", "nomadServices: no path to region \"us\""},
+    {"{{ nomadServices \"web\" }}", "nomadServices: invalid format: \"web\""},
+    {"{{ nomadService \"\" }}", "nomadService: invalid format: \"\""},
+    {"{{ nomadService \"a b\" }}", "nomadService: invalid format: \"a b\""},
+    {"{{ nomadService \".web\" }}", "invalid format: \".web\""},
+    {"{{ nomadService \"web@\" }}", "invalid format: \"web@\""},
+    {"{{ nomadService \"a@b@c\" }}", "invalid format: \"a@b@c\""},
+    {"{{ nomadService 1 }}", "nomadService: "},
+    {"{{ nomadService 1 \"web\" }}", "expected arguments <service> or <count> <key> <service>"},
+    {"{{ nomadService \"1\" \"k\" \"web\" }}", "expected integer for <count> argument"},
+    {"{{ nomadService 1 \"\" \"web\" }}", "choose parameter must be in form"},
+    {"{{ nomadService -1 \"k\" \"web\" }}", "choose parameter must be in form"},
+    {"{{ range loop 9999 }}{{ range nomadService 9 \"k\" \"web\" }}{{ end }}{{ end }}",
+     "more than 1000000 steps"},
+    {"{{ (index (nomadService \"none\") 0).Port }}", "index"},
     /* What is not here says so by name. */
+    {"{{ service \"web\" }}", "function \"service\" needs Consul, which this node has not"},
+    {"{{ services }}", "function \"services\" needs Consul, which this node has not"},
+    {"{{ nomadVar \"a\" }}", "function \"nomadVar\" needs "},
     {"{{ toTOML 1 }}", "function \"toTOML\" is not supported: use toJSON or toYAML"},
     {"{{ scratch }}", "function \"scratch\" is not supported"},
     {"{{ sprig_upper \"a\" }}", "function \"sprig_upper\" is not supported: those of sprig"},
@@ -382,6 +454,22 @@ static void test_what_can_never_work_is_not_read(void **state)
     }
 }
 
+static void test_why_nobody_tells_of_services_is_told(void **state)
+{
+    static const char text[] = "{{ nomadServices }}";
+    const struct template_world world = {.find = find, .read = read_file, .services = no_services};
+    struct template *template = NULL;
+    struct err err = {0};
+    char *made = NULL;
+    size_t length;
+
+    (void)state;
+    assert_int_equal(template_parse(text, strlen(text), "", "", &template, &err), 0);
+    assert_int_equal(template_render(template, &world, &made, &length, &err), ERR_REFUSED);
+    assert_string_equal(err.text, "template: line 1: nomadServices: nobody knows");
+    template_free(template);
+}
+
 static void test_variables_have_a_bound(void **state)
 {
     char *many = calloc(1, 600 * 13 + 1);
@@ -428,7 +516,7 @@ static void test_nesting_has_a_bound(void **state)
 
 static void test_delimiters_are_those_that_were_asked_for(void **state)
 {
-    const struct template_world world = {.find = find, .read = read_file};
+    const struct template_world world = {.find = find, .read = read_file, .services = services};
     struct template *template;
     struct err err = {0};
     size_t length;
@@ -448,6 +536,7 @@ int main(void)
         cmocka_unit_test(test_each_means_what_it_means),
         cmocka_unit_test(test_what_makes_no_sense_is_told_with_its_line),
         cmocka_unit_test(test_what_can_never_work_is_not_read),
+        cmocka_unit_test(test_why_nobody_tells_of_services_is_told),
         cmocka_unit_test(test_variables_have_a_bound),
         cmocka_unit_test(test_missing_keys_are_errors_where_they_shall_be),
         cmocka_unit_test(test_nesting_has_a_bound),
