@@ -348,20 +348,28 @@ static bool register_all(struct offer *offer, const struct alloc *alloc)
     return offer->offered != before;
 }
 
+static void end(struct offer *offer)
+{
+    if (offer->offered != 0)
+        hooks_services_changed(offer->catalogue->parts->hooks, offer->spec->namespace);
+    drop(offer);
+}
+
 static void settle(struct offer *offer)
 {
     const struct core *core = offer->catalogue->parts->core;
     const struct alloc *alloc = core_alloc(core, offer->alloc);
 
     if (alloc == NULL || !policy_group_offers(alloc)) {
-        drop(offer);
+        end(offer);
         return;
     }
     json_t *network = network_of(core, offer->alloc, alloc);
     if (is_outdated(offer, alloc, network))
         remake(offer, alloc, network);
     json_decref(network);
-    (void)register_all(offer, alloc);
+    if (register_all(offer, alloc))
+        hooks_services_changed(offer->catalogue->parts->hooks, alloc->assign.namespace);
 }
 
 void catalogue_settle(struct catalogue *catalogue)
@@ -424,6 +432,7 @@ void catalogue_each(struct catalogue *catalogue, const char *namespace, catalogu
     } all = {0};
     struct offer *offer, *next;
 
+    catalogue_settle(catalogue); /* whoever asks may be of an alloc that has just begun */
     renew(catalogue);
     HASH_ITER(hh, catalogue->offers, offer, next)
     {

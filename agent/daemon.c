@@ -212,6 +212,13 @@ static bool has_network(void *ctx, const char *mode)
     return hooks_has_network(parts->hooks, mode);
 }
 
+static json_t *services_of(void *ctx, const char *namespace)
+{
+    const struct parts *parts = ctx;
+
+    return catalogue_list(parts->catalogue, namespace);
+}
+
 static int open_hooks(struct daemon *daemon, struct err *err)
 {
     struct parts *parts = &daemon->parts;
@@ -251,6 +258,8 @@ static int open_hooks(struct daemon *daemon, struct err *err)
         .user_denylist = config->user_denylist,
         .driver = driver_kind,
         .volumes = config->host_volumes,
+        .services = services_of,
+        .services_ctx = parts,
     };
 
     if (path_join(daemon->network_dir, config->state_dir, "network") != 0)

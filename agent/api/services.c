@@ -9,7 +9,9 @@
 #include "agent/api/part.h"
 
 #include "agent/catalogue.h"
+#include "spec/registration.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* --- names --- */
@@ -69,7 +71,8 @@ static void list_name(void *ctx, const struct catalogue_entry *entry)
 {
     struct names *names = ctx;
 
-    if (!api_namespace_matches(names->request, entry->alloc->namespace))
+    if (!api_namespace_matches(names->request, entry->alloc->namespace) ||
+        !text_starts_with(entry->service->name, names->request->prefix))
         return;
     json_t *namespace =
         item_of(names->namespaces, "Namespace", entry->alloc->namespace, "Services");
@@ -119,12 +122,56 @@ static json_t *list_registrations(struct api_request *request, const char *name,
     return to.list;
 }
 
+struct ranked {
+    json_t *registration; /* borrowed */
+    uint8_t rank[REGISTRATION_RANK_SIZE];
+};
+
+static int by_rank(const void *a, const void *b)
+{
+    return memcmp(((const struct ranked *)a)->rank, ((const struct ranked *)b)->rank,
+                  REGISTRATION_RANK_SIZE);
+}
+
+/* The first COUNT of ALL (moved) as KEY ranks them. */
+static json_t *choose(json_t *all, size_t count, const char *key)
+{
+    size_t have = json_array_size(all);
+    struct ranked *ranked = calloc(have + 1, sizeof(*ranked));
+    json_t *chosen = json_array();
+
+    check(ranked != NULL && chosen != NULL);
+    for (size_t i = 0; i < have; i++) {
+        ranked[i].registration = json_array_get(all, i);
+        registration_rank(ranked[i].registration, key, ranked[i].rank);
+    }
+    qsort(ranked, have, sizeof(*ranked), by_rank);
+    for (size_t i = 0; i < have && i < count; i++)
+        check(json_array_append(chosen, ranked[i].registration) == 0);
+    free(ranked);
+    json_decref(all);
+    return chosen;
+}
+
 void api_service_get(struct api_request *request)
 {
-    if (request->argument[0] == '\0')
+    const char *choice = api_query_text(request, "choose"), *key = NULL;
+    uint64_t count = 0;
+
+    if (choice != NULL) {
+        size_t digits = strspn(choice, "0123456789");
+        key = digits > 0 && digits < 10 && choice[digits] == '|' ? choice + digits + 1 : "";
+        count = strtoull(choice, NULL, 10);
+    }
+    if (request->argument[0] == '\0') {
         api_refuse(request, 400, "missing service name");
-    else
-        api_reply(request, list_registrations(request, request->argument, NULL));
+    } else if (key != NULL && *key == '\0') {
+        api_refuse(request, 400,
+                   "failed to choose services: choose parameter must be in form '<n>|<key>'");
+    } else {
+        json_t *all = list_registrations(request, request->argument, NULL);
+        api_reply(request, key == NULL ? all : choose(all, count, key));
+    }
 }
 
 void api_service_delete(struct api_request *request)

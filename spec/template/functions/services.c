@@ -5,9 +5,9 @@
  * choice nomad v2.0.5 nomad/service_registration_endpoint.go (choose: rendezvous hashing, among all
  * of the name, before tags are looked at).  A service that nobody offers is an empty list.
  */
+#include "spec/registration.h"
 #include "spec/template/functions/part.h"
 
-#include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,44 +156,14 @@ static json_t *run_services(const struct call *call)
 
 struct candidate {
     const json_t *service;
-    uint8_t digest[SHA256_DIGEST_SIZE]; /* its place among those that may be chosen */
+    uint8_t rank[REGISTRATION_RANK_SIZE]; /* its place among those that may be chosen */
 };
-
-static void digest_text(struct sha256_ctx *hash, const char *text)
-{
-    sha256_update(hash, strlen(text), (const uint8_t *)text);
-}
-
-/* nomad/structs ServiceRegistration.HashWith. */
-static void rank(struct candidate *candidate, const char *key)
-{
-    static const char *const fields[] = {"AllocID", "ID", "Namespace", "Address", "ServiceName"};
-    uint64_t port = (uint64_t)json_integer_value(json_object_get(candidate->service, "Port"));
-    struct sha256_ctx hash;
-    uint8_t bytes[8];
-    const json_t *tag;
-    size_t i;
-
-    sha256_init(&hash);
-    for (i = 0; i < sizeof(bytes); i++)
-        bytes[i] = (uint8_t)(port >> (56 - 8 * i));
-    sha256_update(&hash, sizeof(bytes), bytes);
-    for (i = 0; i < COUNT_OF(fields); i++)
-        digest_text(&hash, text_of(candidate->service, fields[i]));
-    json_array_foreach(json_object_get(candidate->service, "Tags"), i, tag)
-    {
-        if (json_is_string(tag))
-            digest_text(&hash, json_string_value(tag));
-    }
-    digest_text(&hash, key);
-    sha256_digest(&hash, sizeof(candidate->digest), candidate->digest);
-}
 
 static int by_rank(const void *a, const void *b)
 {
     const struct candidate *left = a, *right = b;
 
-    return memcmp(left->digest, right->digest, sizeof(left->digest));
+    return memcmp(left->rank, right->rank, sizeof(left->rank));
 }
 
 static int by_id(const void *a, const void *b)
@@ -248,7 +218,7 @@ static json_t *choose(const struct call *call, const struct query *query, const 
             candidates[count++].service = service;
     }
     for (i = 0; key != NULL && i < count && call_charge(call, 1024); i++)
-        rank(&candidates[i], key);
+        registration_rank(candidates[i].service, key, candidates[i].rank);
     qsort(candidates, count, sizeof(*candidates), key != NULL ? by_rank : by_id);
     for (i = 0; i < count && i < wanted && call_charge(call, 1024); i++) {
         if (has_tag(candidates[i].service, query))
