@@ -54,6 +54,7 @@ static void print_fields(const json_t *diff, int indent)
     }
 }
 
+/* And the objects in them: as deep as jobs are. */
 static void print_objects(const json_t *diff, int indent)
 {
     json_t *object;
@@ -63,6 +64,7 @@ static void print_objects(const json_t *diff, int indent)
     {
         (void)printf("%*s%-4s%s {\n", indent, "", mark_of(object), cli_value(object, "Name"));
         print_fields(object, indent + 2);
+        print_objects(object, indent + 2);
         (void)printf("%*s}\n", indent + 4, "");
     }
 }
