@@ -90,8 +90,7 @@ void alloc_renew_health(struct alloc *alloc, const struct alloc_assign *newer,
     assign->healthy_deadline_ms = newer->healthy_deadline_ms;
     assign->deployed_unix_ns = newer->deployed_unix_ns;
     assign->checks = newer->checks;
-    alloc->checks_ran = alloc->checks_pass =
-        0; /* they may ask for other things, in another order */
+    alloc->checks_ran = alloc->checks_pass = 0; /* others are asked for, in another order */
     if (another)
         forget_health(alloc);
     if (alloc->health != HEALTH_UNKNOWN)
