@@ -9,23 +9,24 @@
 #include "fsm/policy.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Room for an alloc with one task. */
-struct alone {
+union alone {
     struct alloc alloc;
-    struct alloc_member member;
+    uint8_t bytes[sizeof(struct alloc) + sizeof(struct alloc_member)];
 };
 
 /* The alloc of a task that runs, in STATE. */
-static struct alloc *alloc_in(struct alone *alone, enum alloc_state state)
+static struct alloc *alloc_in(union alone *alone, enum alloc_state state)
 {
     struct alloc *alloc = &alone->alloc;
 
-    *alone = (struct alone){0};
+    memset(alone, 0, sizeof(*alone));
     alloc->machine.kind = MACHINE_ALLOC;
     alloc->machine.state = (uint8_t)state;
     alloc->assign.members_count = 1;
-    alone->member = (struct alloc_member){
+    alloc->assign.members[0] = (struct alloc_member){
         .kind = MEMBER_TASK, .run_state = TASK_RUN_RUNNING, .started = 1, .up = MEMBER_UP};
     return alloc;
 }
@@ -34,7 +35,7 @@ static struct alloc *alloc_in(struct alone *alone, enum alloc_state state)
 
 static void test_group_offers_from_the_start_of_its_tasks_to_the_order_to_end(void **state)
 {
-    struct alone alone;
+    union alone alone;
 
     (void)state;
     for (unsigned s = 0; s < A_COUNT; s++) {
@@ -48,7 +49,7 @@ static void test_group_offers_from_the_start_of_its_tasks_to_the_order_to_end(vo
 static void test_task_offers_while_its_payload_runs_and_is_not_being_ended(void **state)
 {
     struct task task = {.machine = {.kind = MACHINE_TASK}};
-    struct alone alone;
+    union alone alone;
     const struct alloc *alloc = alloc_in(&alone, A_RUNNING);
 
     (void)state;
@@ -68,7 +69,7 @@ static void test_task_offers_while_its_payload_runs_and_is_not_being_ended(void 
 
 static void test_group_is_unsettled_until_each_check_that_counts_has_passed(void **state)
 {
-    struct alone alone;
+    union alone alone;
     struct alloc *alloc = alloc_in(&alone, A_RUNNING);
 
     (void)state;
@@ -88,14 +89,14 @@ static void test_group_is_unsettled_until_each_check_that_counts_has_passed(void
 
 static void test_task_that_runs_says_which_of_both_was_late(void **state)
 {
-    struct alone alone;
+    union alone alone;
     struct alloc *alloc = alloc_in(&alone, A_RUNNING);
     char text[TASK_EVENT_TEXT_SIZE];
 
     (void)state;
-    assert_false(policy_unhealthy_reason(alloc, &alone.member, text, sizeof(text)));
+    assert_false(policy_unhealthy_reason(alloc, &alloc->assign.members[0], text, sizeof(text)));
     alloc->assign.checks = 1;
-    assert_true(policy_unhealthy_reason(alloc, &alone.member, text, sizeof(text)));
+    assert_true(policy_unhealthy_reason(alloc, &alloc->assign.members[0], text, sizeof(text)));
     assert_string_equal(text, "Services not healthy by deadline");
 }
 
