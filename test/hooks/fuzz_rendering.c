@@ -64,7 +64,7 @@ static int read_file(void *ctx, const char *path, char **ret_text, size_t *ret_l
     return 0;
 }
 
-static int give_services(void *ctx, const char **ret_text, struct err *err)
+static int hand_services(void *ctx, const char **ret_text, struct err *err)
 {
     check(ctx == &said);
     if (said.left % 2 == 1)
@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct renderer renderer = {.program = "/none",
                                 .names = names,
                                 .read = read_file,
-                                .services = give_services,
+                                .services = hand_services,
                                 .ctx = &said};
     struct err err = {0};
     bool asks_time = false;
