@@ -122,7 +122,7 @@ static int split(struct arena *arena, const char *text, struct reference *ret_re
 int services_url(struct arena *arena, const char *protocol, const char *authority, const char *path,
                  char **ret_url, struct err *err)
 {
-    struct reference reference;
+    struct reference reference = {0};
     int code = split(arena, path, &reference, err);
 
     if (code != 0)
