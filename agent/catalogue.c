@@ -32,6 +32,10 @@ struct offer {
 struct catalogue {
     struct parts *parts;
     struct offer *offers; /* by alloc */
+    /* What was listed last, until something of it changes: hundreds of templates may ask at once.
+     */
+    json_t *listed;
+    char listed_namespace[SPEC_NAMESPACE_SIZE];
     struct {
         struct offer **items;
         size_t count, size;
@@ -86,6 +90,7 @@ void catalogue_free(struct catalogue *catalogue)
     {
         drop(offer);
     }
+    json_decref(catalogue->listed);
     free(catalogue->dirty.items);
     free(catalogue);
 }
@@ -348,10 +353,17 @@ static bool register_all(struct offer *offer, const struct alloc *alloc)
     return offer->offered != before;
 }
 
+static void tell_change(struct catalogue *catalogue, const char *namespace)
+{
+    json_decref(catalogue->listed);
+    catalogue->listed = NULL;
+    hooks_services_changed(catalogue->parts->hooks, namespace);
+}
+
 static void end(struct offer *offer)
 {
     if (offer->offered != 0)
-        hooks_services_changed(offer->catalogue->parts->hooks, offer->spec->namespace);
+        tell_change(offer->catalogue, offer->spec->namespace);
     drop(offer);
 }
 
@@ -369,7 +381,7 @@ static void settle(struct offer *offer)
         remake(offer, alloc, network);
     json_decref(network);
     if (register_all(offer, alloc))
-        hooks_services_changed(offer->catalogue->parts->hooks, alloc->assign.namespace);
+        tell_change(offer->catalogue, alloc->assign.namespace);
 }
 
 void catalogue_settle(struct catalogue *catalogue)
@@ -511,9 +523,17 @@ static void list_one(void *ctx, const struct catalogue_entry *entry)
 
 json_t *catalogue_list(struct catalogue *catalogue, const char *namespace)
 {
-    struct listing listing = {catalogue, json_array()};
+    struct listing listing = {catalogue, NULL};
 
+    catalogue_settle(catalogue);
+    if (catalogue->listed != NULL && text_equal(catalogue->listed_namespace, namespace))
+        return json_incref(catalogue->listed);
+    listing.list = json_array();
     check(listing.list != NULL);
     catalogue_each(catalogue, namespace, list_one, &listing);
+    json_decref(catalogue->listed);
+    (void)text_copy(catalogue->listed_namespace, sizeof(catalogue->listed_namespace),
+                    namespace); /* same size */
+    catalogue->listed = json_incref(listing.list);
     return listing.list;
 }
