@@ -18,13 +18,13 @@ struct offer {
     struct alloc_spec *spec;         /* owned; NULL: nothing is made yet */
     struct hooks_services *services; /* of that spec */
     struct hooks_checks *checks;
-    uint64_t version; /* of the job that it was made by */
-    bool has_network; /* where it is was known by then */
-    bool canary;      /* and that it was one */
-    bool is_broken;   /* it cannot be made, as was said */
-    bool is_dirty;    /* listed among those to be looked at */
-    uint64_t offered; /* bits of services that are registered */
-    struct checked found;
+    uint64_t version;           /* of the job that it was made by */
+    json_t *network;            /* where it was by then, NULL: not known, or as the host */
+    bool canary;                /* and that it was one */
+    bool is_broken;             /* it cannot be made, as was said */
+    bool is_dirty;              /* listed among those to be looked at */
+    uint64_t offered;           /* bits of services that are registered */
+    struct checked found, told; /* what its checks have found, and what of it its machine knows */
     struct check_count counts[SPEC_CHECKS_MAX];
     UT_hash_handle hh;
 };
@@ -68,6 +68,8 @@ static void unmake(struct offer *offer)
     hooks_checks_end(offer->checks);
     hooks_services_free(offer->services);
     alloc_spec_free(offer->spec);
+    json_decref(offer->network);
+    offer->network = NULL;
     offer->checks = NULL;
     offer->services = NULL;
     offer->spec = NULL;
@@ -173,14 +175,12 @@ static void know_check(struct offer *offer, const struct alloc *alloc,
 /* Tells the alloc what its checks have found, if it does not know. */
 static void tell_found(struct offer *offer)
 {
-    struct core *core = offer->catalogue->parts->core;
-    const struct alloc *alloc = core_alloc(core, offer->alloc);
     struct machine_id id = machine_id_make(MACHINE_ALLOC, offer->alloc);
 
-    if (alloc == NULL || !policy_group_offers(alloc))
+    if (offer->told.ran == offer->found.ran && offer->told.pass == offer->found.pass)
         return;
-    if (alloc->checks_ran != offer->found.ran || alloc->checks_pass != offer->found.pass)
-        core_tell(core, &id, AE_CHECKED, &offer->found);
+    offer->told = offer->found;
+    core_tell(offer->catalogue->parts->core, &id, AE_CHECKED, &offer->found);
 }
 
 static void begin_grace(struct offer *offer, const struct hooks_service *service)
@@ -232,6 +232,8 @@ static void checked(void *ctx, const struct hooks_service *service, const struct
 
     offer->found.ran |= bit;
     offer->found.pass = passes ? offer->found.pass | bit : offer->found.pass & ~bit;
+    if (life_degraded(parts->life) != NULL)
+        return; /* what cannot be written down is found again */
     tell_found(offer);
     if (is_offered(offer, service) &&
         policy_check_restarts(&offer->counts[check->number], check->spec->restart_limit, passes,
@@ -241,17 +243,23 @@ static void checked(void *ctx, const struct hooks_service *service, const struct
 
 /* --- making --- */
 
-/* The network that a task of ALLOC has found; a new reference, NULL: none yet. */
+/* The network that tasks of ALLOC have found, one that runs before others; a new reference, NULL:
+ * none yet. */
 static json_t *network_of(const struct core *core, const char *id, const struct alloc *alloc)
 {
     json_t *found = NULL;
 
-    for (uint32_t i = 0; i < alloc->assign.members_count && found == NULL; i++) {
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         const struct alloc_member *member = &alloc->assign.members[i];
         const struct task *task =
             member->kind == MEMBER_TASK ? core_task(core, id, member->name) : NULL;
-        if (task != NULL)
-            found = hooks_network_status(task->results, task->results_bytes);
+        bool is_better = task != NULL && (found == NULL || task->run_state == TASK_RUN_RUNNING);
+        json_t *status =
+            is_better ? hooks_network_status(task->results, task->results_bytes) : NULL;
+        if (status == NULL)
+            continue;
+        json_decref(found);
+        found = status;
     }
     return found;
 }
@@ -265,7 +273,7 @@ static bool is_canary(const struct parts *parts, const char *id, const struct al
 }
 
 /* True if what was made is not what would be made now. */
-static bool is_outdated(const struct offer *offer, const struct alloc *alloc, const json_t *network)
+static bool is_outdated(const struct offer *offer, const struct alloc *alloc, json_t *network)
 {
     const struct parts *parts = offer->catalogue->parts;
 
@@ -273,17 +281,16 @@ static bool is_outdated(const struct offer *offer, const struct alloc *alloc, co
         return true;
     if (offer->spec == NULL)
         return !offer->is_broken;
-    return (!offer->has_network && network != NULL) ||
+    return (network != NULL && !json_equal(offer->network, network)) ||
            offer->canary != is_canary(parts, offer->alloc, alloc);
 }
 
-static int make(struct offer *offer, const struct alloc *alloc, const json_t *network,
-                struct err *err)
+static int make(struct offer *offer, const struct alloc *alloc, json_t *network, struct err *err)
 {
     struct parts *parts = offer->catalogue->parts;
 
     offer->version = alloc->assign.job_version;
-    offer->has_network = network != NULL;
+    offer->network = json_incref(network);
     offer->canary = is_canary(parts, offer->alloc, alloc);
     int code = specs_read(parts->specs, offer->alloc, &offer->spec, err);
     if (code != 0)
@@ -293,7 +300,7 @@ static int make(struct offer *offer, const struct alloc *alloc, const json_t *ne
 }
 
 /* Made anew, what checks that are the same have found is kept. */
-static void remake(struct offer *offer, const struct alloc *alloc, const json_t *network)
+static void remake(struct offer *offer, const struct alloc *alloc, json_t *network)
 {
     struct offer before = *offer;
     struct err err = {0};
@@ -304,6 +311,8 @@ static void remake(struct offer *offer, const struct alloc *alloc, const json_t 
     offer->services = NULL;
     offer->offered = 0;
     offer->found = (struct checked){0};
+    offer->told = (struct checked){alloc->checks_ran, alloc->checks_pass};
+    offer->network = NULL;
     offer->is_broken = make(offer, alloc, network, &err) != 0;
     if (offer->is_broken) {
         log_warn("services", "nothing of it can be found alloc=%s error=%s", offer->alloc,
