@@ -89,6 +89,55 @@ static void test_kill_timeout_is_cut_at_the_nodes_bound(void **state)
     assert_int_equal(task->define.kill_timeout_ms, 30000);
 }
 
+/* Bits of the checks that the alloc of job NAME awaits; HEALTH is that of its update, NULL:
+ * Nomad's. The group's service has two checks, of which one is for readiness only, its task's has
+ * one. */
+static uint64_t awaited(struct small_life *small, const char *name, const char *health)
+{
+    json_t *job = small_job(name, "/bin/a", 1, 0);
+    json_t *group = json_array_get(json_object_get(job, "TaskGroups"), 0);
+    json_t *task = json_array_get(json_object_get(group, "Tasks"), 0);
+    json_t *of_group =
+        json_pack("[{s:s, s:s, s:s, s:[{s:s, s:s, s:s, s:I, s:I}, {s:s, s:s, s:I, s:I}]}]", "Name",
+                  "group", "Provider", "nomad", "PortLabel", "80", "Checks", "Name", "ready",
+                  "Type", "tcp", "OnUpdate", "ignore", "Interval", (json_int_t)1000000000,
+                  "Timeout", (json_int_t)1000000000, "Name", "healthy", "Type", "tcp", "Interval",
+                  (json_int_t)1000000000, "Timeout", (json_int_t)1000000000);
+    json_t *of_task =
+        json_pack("[{s:s, s:s, s:s, s:[{s:s, s:s, s:I, s:I}]}]", "Name", "task", "Provider",
+                  "nomad", "PortLabel", "${NOMAD_META_port}", "Checks", "Name", "own", "Type",
+                  "tcp", "Interval", (json_int_t)1000000000, "Timeout", (json_int_t)1000000000);
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+
+    assert_int_equal(json_object_set_new(group, "Services", of_group), 0);
+    assert_int_equal(json_object_set_new(task, "Services", of_task), 0);
+    assert_int_equal(
+        json_object_set_new(json_object_get(job, "Update"), "MaxParallel", json_integer(1)),
+        0); /* 0: there is no deployment whatever else it says */
+    if (health != NULL)
+        assert_int_equal(
+            json_object_set_new(json_object_get(job, "Update"), "HealthCheck", json_string(health)),
+            0);
+    if (alone_register(small->alone, job, &evaluation, NULL, &err) < 0)
+        fail_msg("%s", err.text);
+    small_settle(small);
+    json_decref(job);
+    const struct alloc *alloc =
+        core_alloc(life_core(small->life), small_count(small, name, NULL).newest);
+    assert_non_null(alloc);
+    return alloc->assign.checks;
+}
+
+static void test_alloc_awaits_checks_but_those_that_say_who_is_ready(void **state)
+{
+    struct small_life *small = *state;
+
+    assert_int_equal(awaited(small, "checks", NULL), 1u << 1 | 1u << 2);
+    assert_int_equal(awaited(small, "asked", "checks"), 1u << 1 | 1u << 2);
+    assert_int_equal(awaited(small, "states", "task_states"), 0);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -96,6 +145,7 @@ int main(void)
         SMALL_TEST(test_task_has_its_policy_and_the_plan_of_others),
         SMALL_TEST(test_task_of_a_batch_job_does_not_start_again_after_success),
         SMALL_TEST(test_kill_timeout_is_cut_at_the_nodes_bound),
+        SMALL_TEST(test_alloc_awaits_checks_but_those_that_say_who_is_ready),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
