@@ -236,9 +236,9 @@ struct spec_check {
     const char *task; /* of a group's service: whose it is; "": nobody's */
     const char *port; /* a label of a port of the group, or a number; "": the service's */
     enum spec_address_mode address_mode;
-    bool has_address_mode;                                         /* the job says it */
-    const char *path, *method, *protocol, *body, *tls_server_name; /* of type http */
-    struct spec_pairs headers; /* a name comes once for each value that it has */
+    bool has_address_mode;                       /* the job says it */
+    const char *path, *method, *protocol, *body; /* of type http */
+    struct spec_pairs headers;                   /* a name comes once for each value that it has */
     bool tls_skip_verify;
     uint64_t interval_ms, timeout_ms;
     bool ready_only;        /* no deployment waits for it */

@@ -58,7 +58,7 @@ struct asking {
     uint64_t number;
     json_t *order;
     CURL *curl;
-    struct curl_slist *headers, *connect_to;
+    struct curl_slist *headers;
     bool is_http;
     bool leads_on;  /* the headers that come say where to ask instead */
     bool is_answer; /* its headers were those of an answer, and not of a redirect */
@@ -200,10 +200,9 @@ static void drop(struct checker *checker, struct asking *asking)
         curl_easy_cleanup(asking->curl);
     }
     curl_slist_free_all(asking->headers);
-    curl_slist_free_all(asking->connect_to);
     json_decref(asking->order);
     asking->curl = NULL;
-    asking->headers = asking->connect_to = NULL;
+    asking->headers = NULL;
     asking->order = NULL;
 }
 
@@ -307,13 +306,11 @@ static void add_header(struct asking *asking, const char *name, const char *valu
     free(line);
 }
 
-/* RET_HOST: who is asked for is said among them. */
-static void set_headers(struct asking *asking, bool *ret_host)
+static void set_headers(struct asking *asking)
 {
     json_t *header;
     size_t i;
 
-    *ret_host = false;
     add(&asking->headers, "Expect:");       /* libcurl's own, which nobody asked for */
     add(&asking->headers, "Content-Type:"); /* the same; one that is asked for comes after it */
     json_array_foreach(json_object_get(asking->order, "headers"), i, header)
@@ -322,7 +319,6 @@ static void set_headers(struct asking *asking, bool *ret_host)
         const char *value = json_string_value(json_array_get(header, 1));
 
         add_header(asking, name, value);
-        *ret_host = *ret_host || strcasecmp(name, "host") == 0;
     }
     (void)curl_easy_setopt(asking->curl, CURLOPT_HTTPHEADER, asking->headers);
 }
@@ -341,35 +337,8 @@ static void set_method(const struct asking *asking)
         (void)curl_easy_setopt(asking->curl, CURLOPT_CUSTOMREQUEST, method);
 }
 
-/* The certificate is to be that of another name than the URL has. */
-static void set_server_name(struct asking *asking, const char *name, bool has_host)
-{
-    const char *target = text_of(asking, "target");
-    char authority[AUTHORITY_SIZE], other[SHOWN_SIZE], *url = NULL;
-    CURLU *parts = curl_url();
-
-    check(parts != NULL);
-    authority_of(asking, authority);
-    if (curl_url_set(parts, CURLUPART_URL, target, CURLU_PATH_AS_IS) == CURLUE_OK &&
-        curl_url_set(parts, CURLUPART_HOST, name, 0) == CURLUE_OK &&
-        curl_url_get(parts, CURLUPART_URL, &url, 0) == CURLUE_OK) {
-        (void)text_format(other, sizeof(other), "%s%s:%s", name, strrchr(authority, ':'),
-                          authority); /* or it is asked for in vain */
-        add(&asking->connect_to, other);
-        (void)curl_easy_setopt(asking->curl, CURLOPT_CONNECT_TO, asking->connect_to);
-        (void)curl_easy_setopt(asking->curl, CURLOPT_URL, url);
-        if (!has_host)
-            add_header(asking, "Host", authority);
-    }
-    curl_free(url);
-    curl_url_cleanup(parts);
-}
-
 static void set_http(struct asking *asking)
 {
-    const char *server_name = text_of(asking, "tls_server_name");
-    bool has_host;
-
     (void)curl_easy_setopt(asking->curl, CURLOPT_URL, text_of(asking, "target"));
     (void)curl_easy_setopt(asking->curl, CURLOPT_PATH_AS_IS, 1L); /* it was resolved */
     (void)curl_easy_setopt(asking->curl, CURLOPT_FOLLOWLOCATION, 1L);
@@ -379,15 +348,13 @@ static void set_http(struct asking *asking)
     (void)curl_easy_setopt(asking->curl, CURLOPT_WRITEFUNCTION, on_body);
     (void)curl_easy_setopt(asking->curl, CURLOPT_WRITEDATA, asking);
     set_method(asking);
-    set_headers(asking, &has_host);
+    set_headers(asking);
     if (json_is_true(json_object_get(asking->order, "insecure"))) {
         (void)curl_easy_setopt(asking->curl, CURLOPT_SSL_VERIFYPEER, 0L);
         (void)curl_easy_setopt(asking->curl, CURLOPT_SSL_VERIFYHOST, 0L);
         (void)curl_easy_setopt(asking->curl, CURLOPT_CAINFO, NULL); /* not to be read in vain */
         (void)curl_easy_setopt(asking->curl, CURLOPT_CAPATH, NULL);
     }
-    if (*server_name != '\0')
-        set_server_name(asking, server_name, has_host);
 }
 
 static void set_tcp(const struct asking *asking)

@@ -199,10 +199,9 @@ static int write_order(struct making *making, const struct hooks_check *check_ma
         return 0;
     }
     if (order != NULL && spec->type == CHECK_HTTP) {
-        json_t *more = json_pack("{s:s, s:O, s:s, s:b, s:s}", "method",
-                                 texts->method[0] == '\0' ? "GET" : texts->method, "headers",
-                                 texts->headers, "body", spec->body, "insecure",
-                                 spec->tls_skip_verify, "tls_server_name", spec->tls_server_name);
+        json_t *more = json_pack(
+            "{s:s, s:O, s:s, s:b}", "method", texts->method[0] == '\0' ? "GET" : texts->method,
+            "headers", texts->headers, "body", spec->body, "insecure", spec->tls_skip_verify);
         check(more != NULL && json_object_update(order, more) == 0); /* all of it is UTF-8 */
         json_decref(more);
     }

@@ -8,8 +8,7 @@
  *            it, and soon if nobody waits
  *
  * An order has "target", "timeout_ms" and, if it is asked by HTTP, "method", "headers" (an array of
- * arrays of two texts), "body", "insecure" and "tls_server_name".  Its target is HOST:PORT or a
- * URL.
+ * arrays of two texts), "body" and "insecure".  Its target is HOST:PORT or a URL.
  */
 #ifndef CAIRN_HOOKS_SERVICES_WIRE_H
 #define CAIRN_HOOKS_SERVICES_WIRE_H

@@ -667,7 +667,6 @@ static void decode_http(struct decoding *decoding, const json_t *from, struct sp
     to->method = get_text(decoding, from, "Method", 16);
     to->protocol = get_text(decoding, from, "Protocol", SPEC_SERVICE_TEXT_SIZE);
     to->body = get_text(decoding, from, "Body", SPEC_CHECK_BODY_SIZE);
-    to->tls_server_name = "";
     to->tls_skip_verify = get_bool(decoding, from, "TLSSkipVerify");
     to->headers = decode_headers(decoding, from);
 }

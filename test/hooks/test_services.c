@@ -33,7 +33,6 @@ static int make(void **state)
                   .method = "",
                   .protocol = "",
                   .body = "",
-                  .tls_server_name = "",
                   .interval_ms = 2000,
                   .timeout_ms = 1000},
         .service = {.task = "",
