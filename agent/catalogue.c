@@ -31,6 +31,8 @@ struct offer {
 
 struct catalogue {
     struct parts *parts;
+    catalogue_news *news; /* NULL: nobody wants to hear them */
+    void *news_ctx;
     struct offer *offers; /* by alloc */
     /* What was listed last, until something of it changes: hundreds of templates may ask at once.
      */
@@ -134,6 +136,45 @@ void catalogue_note(struct catalogue *catalogue, const struct journal_event *eve
         if (offer != NULL)
             look_at(catalogue, offer);
     }
+}
+
+/* --- news --- */
+
+static struct catalogue_entry entry_of(const struct offer *offer,
+                                       const struct hooks_service *service)
+{
+    const struct alloc_stub *stub = specs_stub(offer->catalogue->parts->specs, offer->alloc);
+    struct catalogue_entry entry = {.alloc = offer->spec, .service = service};
+
+    if (stub != NULL) {
+        entry.create_index = stub->create_index;
+        entry.modify_index = stub->modify_index != 0 ? stub->modify_index : stub->create_index;
+    }
+    return entry;
+}
+
+void catalogue_listen(struct catalogue *catalogue, catalogue_news *news, void *ctx)
+{
+    catalogue->news = news;
+    catalogue->news_ctx = ctx;
+}
+
+static void tell_news(const struct offer *offer, const struct hooks_service *service,
+                      bool registered)
+{
+    const struct catalogue *catalogue = offer->catalogue;
+
+    if (catalogue->news == NULL)
+        return;
+    struct catalogue_entry entry = entry_of(offer, service);
+    catalogue->news(catalogue->news_ctx, registered, &entry);
+}
+
+static void tell_change(struct catalogue *catalogue, const char *namespace)
+{
+    json_decref(catalogue->listed);
+    catalogue->listed = NULL;
+    hooks_services_changed(catalogue->parts->hooks, namespace);
 }
 
 /* --- checks --- */
@@ -299,6 +340,43 @@ static int make(struct offer *offer, const struct alloc *alloc, json_t *network,
                                err);
 }
 
+static bool same_tags(const struct spec_texts *a, const struct spec_texts *b)
+{
+    bool same = a->count == b->count;
+
+    for (size_t i = 0; same && i < a->count; i++)
+        same = text_equal(a->items[i], b->items[i]);
+    return same;
+}
+
+static const struct hooks_service *find_service(const struct hooks_services *services,
+                                                const char *id)
+{
+    for (size_t i = 0; services != NULL && i < services->count; i++) {
+        if (text_equal(services->items[i].id, id))
+            return &services->items[i];
+    }
+    return NULL;
+}
+
+/* What was registered BEFORE, and is as it was, stays so; what is none any more is told. */
+static void keep_offered(struct offer *offer, const struct offer *before)
+{
+    for (size_t i = 0; before->services != NULL && i < before->services->count; i++) {
+        const struct hooks_service *was = &before->services->items[i];
+        const struct hooks_service *is = find_service(offer->services, was->id);
+        if (!is_offered(before, was))
+            continue;
+        if (is == NULL) {
+            tell_news(before, was, false);
+        } else if (text_equal(is->address, was->address) && is->port == was->port &&
+                   same_tags(&is->tags, &was->tags)) {
+            offer->offered |= (uint64_t)1 << (is - offer->services->items);
+            begin_grace(offer, is);
+        }
+    }
+}
+
 /* Made anew, what checks that are the same have found is kept. */
 static void remake(struct offer *offer, const struct alloc *alloc, json_t *network)
 {
@@ -327,6 +405,9 @@ static void remake(struct offer *offer, const struct alloc *alloc, json_t *netwo
     if (offer->services != NULL)
         hooks_checks_begin(offer->catalogue->parts->hooks, offer->services, checked, offer,
                            &offer->checks);
+    keep_offered(offer, &before);
+    if (before.offered != offer->offered)
+        tell_change(offer->catalogue, alloc->assign.namespace);
     unmake(&before);
     tell_found(offer);
 }
@@ -353,24 +434,23 @@ static bool register_all(struct offer *offer, const struct alloc *alloc)
     for (size_t i = 0; offer->services != NULL && i < offer->services->count; i++) {
         const struct hooks_service *service = &offer->services->items[i];
         uint64_t bit = (uint64_t)1 << i;
-        if (!offers(offer, alloc, service))
-            continue;
-        offer->offered |= bit;
-        if ((before & bit) == 0)
+        bool is = offers(offer, alloc, service), was = (before & bit) != 0;
+        if (is)
+            offer->offered |= bit;
+        if (is && !was)
             begin_grace(offer, service);
+        if (is != was)
+            tell_news(offer, service, is);
     }
     return offer->offered != before;
 }
 
-static void tell_change(struct catalogue *catalogue, const char *namespace)
-{
-    json_decref(catalogue->listed);
-    catalogue->listed = NULL;
-    hooks_services_changed(catalogue->parts->hooks, namespace);
-}
-
 static void end(struct offer *offer)
 {
+    for (size_t i = 0; offer->services != NULL && i < offer->services->count; i++) {
+        if (is_offered(offer, &offer->services->items[i]))
+            tell_news(offer, &offer->services->items[i], false);
+    }
     if (offer->offered != 0)
         tell_change(offer->catalogue, offer->spec->namespace);
     drop(offer);
@@ -432,18 +512,6 @@ static void renew(struct catalogue *catalogue)
     }
 }
 
-static struct catalogue_entry entry_of(struct catalogue *catalogue, const struct found *found)
-{
-    const struct alloc_stub *stub = specs_stub(catalogue->parts->specs, found->offer->alloc);
-    struct catalogue_entry entry = {.alloc = found->offer->spec, .service = found->service};
-
-    if (stub != NULL) {
-        entry.create_index = stub->create_index;
-        entry.modify_index = stub->modify_index != 0 ? stub->modify_index : stub->create_index;
-    }
-    return entry;
-}
-
 void catalogue_each(struct catalogue *catalogue, const char *namespace, catalogue_each_cb *cb,
                     void *ctx)
 {
@@ -468,7 +536,7 @@ void catalogue_each(struct catalogue *catalogue, const char *namespace, catalogu
     if (all.count > 0)
         qsort(all.items, all.count, sizeof(all.items[0]), by_name_and_id);
     for (size_t i = 0; i < all.count; i++) {
-        struct catalogue_entry entry = entry_of(catalogue, &all.items[i]);
+        struct catalogue_entry entry = entry_of(all.items[i].offer, all.items[i].service);
         cb(ctx, &entry);
     }
     free(all.items);

@@ -33,6 +33,12 @@ struct catalogue_entry {
     uint64_t create_index, modify_index; /* of the alloc, 0: not known */
 };
 
+/* ENTRY is registered, or is it with what is new of it; or it is not any more. */
+typedef void catalogue_news(void *ctx, bool registered, const struct catalogue_entry *entry);
+
+/* NEWS is called for each change from now on; NULL: nobody wants to know. */
+void catalogue_listen(struct catalogue *catalogue, catalogue_news *news, void *ctx);
+
 /* Each in NAMESPACE (NULL: in any), by name, then by id. */
 typedef void catalogue_each_cb(void *ctx, const struct catalogue_entry *entry);
 void catalogue_each(struct catalogue *catalogue, const char *namespace, catalogue_each_cb *cb,

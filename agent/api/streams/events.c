@@ -3,14 +3,15 @@
  *
  * A line of JSON for each change that a commit has made, and an empty object now and then.  Follows
  * nomad v1.1.2 command/agent/event_endpoint.go and nomad/state/events.go: topics Job, Allocation,
- * Evaluation, Deployment and Node, with their payloads.  The last of them are kept (past.h) from
- * the first reader's coming until some minutes after the last has gone, so that one who comes back
- * and names an index misses nothing, or is told so; who never had a reader pays for none of this.
- * A reader that is too slow is let go: he asks again.
+ * Evaluation, Deployment, Node and Service, with their payloads.  The last of them are kept
+ * (past.h) from the first reader's coming until some minutes after the last has gone, so that one
+ * who comes back and names an index misses nothing, or is told so; who never had a reader pays for
+ * none of this. A reader that is too slow is let go: he asks again.
  */
 #include "agent/api/format/format.h"
 #include "agent/api/part.h"
 #include "agent/api/streams/past.h"
+#include "agent/catalogue.h"
 
 #include "server/alone/alone.h"
 
@@ -27,8 +28,8 @@ enum {
     QUEUE_MAX = 2 * PAST_BYTES_MAX, /* all that is kept fits */
 };
 
-static const char *const topics[TOPIC_COUNT] = {"Job", "Allocation", "Evaluation", "Deployment",
-                                                "Node"};
+static const char *const topics[TOPIC_COUNT] = {"Job",        "Allocation", "Evaluation",
+                                                "Deployment", "Node",       "Service"};
 
 struct filter {
     bool topics[TOPIC_COUNT];
@@ -290,12 +291,25 @@ static void on_changed(void *ctx, uint64_t index, const struct life_subject *sub
     }
 }
 
+static void service_changed(void *ctx, bool registered, const struct catalogue_entry *entry)
+{
+    struct api *api = ctx;
+    struct event event = {.topic = TOPIC_SERVICE,
+                          .type = registered ? "ServiceRegistration" : "ServiceDeregistration",
+                          .key = entry->service->id,
+                          .namespace = entry->alloc->namespace,
+                          .filter_keys = {entry->alloc->job_id, entry->service->name}};
+
+    tell_all(api, api_index(api), &event, catalogue_registration(api->parts->catalogue, entry));
+}
+
 /* --- coming and going --- */
 
 static void stop_listening(struct api *api)
 {
     io_timer_stop(&api->past_linger);
     life_listen(api->parts->life, NULL, NULL);
+    catalogue_listen(api->parts->catalogue, NULL, NULL);
     past_free(api->past);
     api->past = NULL;
 }
@@ -315,6 +329,7 @@ static void listen_to_life(struct api *api)
         life_index(api->parts->life, &(struct life_subject){.kind = LIFE_EVERYTHING});
     api->past = past_new(api->events_index);
     life_listen(api->parts->life, on_changed, api);
+    catalogue_listen(api->parts->catalogue, service_changed, api);
     api->node_digest = 0;
     node_changed(api, api->events_index); /* what it is compared with from now on */
 }
@@ -383,7 +398,7 @@ static bool read_filters(struct api_request *request, struct api_subscriber *sub
             api_refuse(
                 request, 400,
                 "unknown topic \"%.60s\": there are Job, Allocation, Evaluation, Deployment, "
-                "Node and *, alone or with a key as in Job:web",
+                "Node, Service and *, alone or with a key as in Job:web",
                 text);
             return false;
         }

@@ -18,6 +18,7 @@ enum topic {
     TOPIC_EVALUATION,
     TOPIC_DEPLOYMENT,
     TOPIC_NODE,
+    TOPIC_SERVICE,
     TOPIC_COUNT,
 };
 
