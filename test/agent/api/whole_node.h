@@ -185,6 +185,7 @@ static inline void whole_open(struct whole_node *node)
                       node->directory);
     (void)text_copy(node->config.data_dir, sizeof(node->config.data_dir), node->directory);
     (void)text_copy(parts->node.identity.id, sizeof(parts->node.identity.id), WHOLE_NODE_ID);
+    parts->node.known.id = parts->node.identity.id;
     node->config.publishes_node = node->config.publishes_prometheus = true;
     parts->config = &node->config;
     parts->parse = whole_parse;
