@@ -7,10 +7,10 @@
  * what is taken away and not of what is left: forgetting a call that the next C library makes in
  * the place of another would end the supervision of every payload.
  */
+#include "base/native.h"
 #include "drivers/shim/shim.h"
 
 #include <errno.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -18,16 +18,6 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#if defined(__x86_64__)
-#define NATIVE AUDIT_ARCH_X86_64
-#define FOREIGN_FROM 0x40000000u /* the x32 calls */
-#elif defined(__aarch64__)
-#define NATIVE AUDIT_ARCH_AARCH64
-#define FOREIGN_FROM UINT32_MAX
-#else
-#error "say how this machine numbers its calls"
-#endif
 
 /* clang-format off */
 #define TAKEN_AWAY(X)                                                                              \

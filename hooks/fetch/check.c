@@ -8,13 +8,13 @@
  * Results are those of nomad v2.0.5 client/serviceregistration/checks/client.go, and for what goes
  * wrong most often so are the words, which are Go's there.
  */
+#include "base/native.h"
 #include "hooks/fetch/fetch.h"
 #include "hooks/services/wire.h"
 
 #include <ctype.h>
 #include <curl/curl.h>
 #include <errno.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <malloc.h>
@@ -30,14 +30,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
-#define NATIVE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define NATIVE AUDIT_ARCH_AARCH64
-#else
-#error "say how this machine numbers its calls"
-#endif
-
 enum {
     REQUESTS_MAX = 10, /* of one check, as Go's client follows redirects */
     RECEIVE_BYTES = 4096,
@@ -49,7 +41,6 @@ enum {
     OK = 200,
     LEAST_FINAL = 200, /* what is below comes before an answer */
     LEAST_FAILURE = 400,
-    OTHER_NUMBERS = 0x40000000, /* from here on calls have those of another kind of program */
 };
 
 /* One check that is asked, and then what came of it, until that is told. */
@@ -526,7 +517,7 @@ static bool deny_calls(void)
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, OTHER_NUMBERS, 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, FOREIGN_FROM, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         DENIED(X) DENIED_HERE(X) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),

@@ -14,11 +14,11 @@
 #include "spec/parser/part.h"
 
 #include "base/base.h"
+#include "base/native.h"
 #include "spec/rendering.h"
 
 #include <errno.h>
 #include <grp.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdlib.h>
@@ -28,14 +28,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#if defined(__x86_64__)
-#define NATIVE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define NATIVE AUDIT_ARCH_AARCH64
-#else
-#error "say how this machine numbers its calls"
-#endif
 
 enum {
     EXIT_USAGE = 2,
