@@ -87,6 +87,13 @@ def has_bridges():
     return os.path.exists('/usr/lib/cni/bridge') and shutil.which('iptables') is not None
 
 
+def remove_bridge(bridge, subnet):
+    """A node's, and the rule that lets its SUBNET in; nothing where there is none."""
+    subprocess.run(['ip', 'link', 'delete', bridge], check=False, stderr=subprocess.DEVNULL)
+    subprocess.run(['iptables', '-w', '-D', 'NOMAD-ADMIN', '-o', bridge, '-d', subnet, '-j',
+                    'ACCEPT'], check=False, stderr=subprocess.DEVNULL)
+
+
 class Refused(Exception):
     """An HTTP answer that is no success."""
 

@@ -13,7 +13,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))
 from lib import (NO_RESCHEDULE, Node, events, has_bridges, milliseconds, raw_exec,  # noqa: E402
-                 restart_policy, service, start_ticks, tap, wait_for)
+                 remove_bridge, restart_policy, service, start_ticks, tap, wait_for)
 
 BRIDGE = 'cairn%d' % (os.getpid() % 100000)
 SUBNET = '10.213.%d.0/24' % (os.getpid() % 250)
@@ -360,12 +360,6 @@ def a_mode_that_the_node_has_not_waits():
     node.finish()
 
 
-def remove_bridge():
-    subprocess.run(['ip', 'link', 'delete', BRIDGE], check=False, stderr=subprocess.DEVNULL)
-    subprocess.run(['iptables', '-w', '-D', 'NOMAD-ADMIN', '-o', BRIDGE, '-d', SUBNET, '-j',
-                    'ACCEPT'], check=False, stderr=subprocess.DEVNULL)
-
-
 if __name__ == '__main__':
     if os.getuid() != 0:
         print('needs root: networks are made')
@@ -387,5 +381,5 @@ if __name__ == '__main__':
         plugins_are_facts_of_the_node,
         a_mode_that_the_node_has_not_waits,
     ])
-    remove_bridge()
+    remove_bridge(BRIDGE, SUBNET)
     sys.exit(result)

@@ -35,7 +35,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))
 from lib import (NO_RESCHEDULE, Node, Refused, exit_codes, has_bridges, milliseconds,  # noqa: E402
-                 raw_exec, restart_policy, wait_for)
+                 raw_exec, remove_bridge, restart_policy, wait_for)
 from storage import PLUGIN  # noqa: E402
 
 # Every payload says that it started, and holds a lock while it lives: a second one says DOUBLE.
@@ -61,12 +61,6 @@ CONFIG = '''client {
 def networks():
     return [{'Mode': 'bridge' if has_bridges() else 'host',
              'DynamicPorts': [{'Label': 'www', 'To': 80}]}]
-
-
-def remove_bridge():
-    subprocess.run(['ip', 'link', 'delete', BRIDGE], check=False, stderr=subprocess.DEVNULL)
-    subprocess.run(['iptables', '-w', '-D', 'NOMAD-ADMIN', '-o', BRIDGE, '-d', SUBNET, '-j',
-                    'ACCEPT'], check=False, stderr=subprocess.DEVNULL)
 
 
 def scenario_job(directory):
@@ -651,7 +645,7 @@ def main():
                 elif died:
                     print('ok %d - crash point %d' % (point, point), flush=True)
     if has_bridges():
-        remove_bridge()
+        remove_bridge(BRIDGE, SUBNET)
     print('# %d crash points in %.0f s, %d failed %s' % (
         done, time.monotonic() - start, len(failed), failed or ''))
     sys.exit(1 if failed or not done else 0)

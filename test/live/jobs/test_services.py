@@ -4,14 +4,13 @@ they were; deployments that wait for their checks, and restarts when they fail, 
 import http.server
 import json
 import os
-import subprocess
 import sys
 import threading
 import urllib.error
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))
 from lib import (NO_RESCHEDULE, Node, events, has_bridges, milliseconds, raw_exec,  # noqa: E402
-                 restart_policy, start_ticks, tap, wait_for)
+                 remove_bridge, restart_policy, start_ticks, tap, wait_for)
 
 CONFIG = 'client {\n  network_interface = "lo"\n%s}\n'
 
@@ -387,12 +386,6 @@ def in_a_network_of_its_own_it_is_found_from_both_sides():
     return None
 
 
-def remove_bridge():
-    subprocess.run(['ip', 'link', 'delete', BRIDGE], check=False, stderr=subprocess.DEVNULL)
-    subprocess.run(['iptables', '-w', '-D', 'NOMAD-ADMIN', '-o', BRIDGE, '-d', SUBNET, '-j',
-                    'ACCEPT'], check=False, stderr=subprocess.DEVNULL)
-
-
 if __name__ == '__main__':
     if os.getuid() != 0:
         print('needs root: tasks are cgroups of their own')
@@ -410,5 +403,5 @@ if __name__ == '__main__':
         in_a_network_of_its_own_it_is_found_from_both_sides,
     ])
     if has_bridges():
-        remove_bridge()
+        remove_bridge(BRIDGE, SUBNET)
     sys.exit(result)
