@@ -235,7 +235,6 @@ static void begin_grace(struct offer *offer, const struct hooks_service *service
     }
 }
 
-/* Those of a task's service restart it, those of a group's all tasks. */
 static void restart(struct offer *offer, const struct hooks_service *service, const char *check)
 {
     struct core *core = offer->catalogue->parts->core;
@@ -247,9 +246,7 @@ static void restart(struct offer *offer, const struct hooks_service *service, co
     for (uint32_t i = 0; alloc != NULL && i < alloc->assign.members_count; i++) {
         const struct alloc_member *member = &alloc->assign.members[i];
         struct machine_id id = machine_id_join(MACHINE_TASK, offer->alloc, member->name);
-        bool meant =
-            service->spec->task[0] == '\0' || text_equal(service->spec->task, member->name);
-        if (member->kind == MEMBER_TASK && meant && core_find(core, &id) != NULL)
+        if (policy_check_is_of(member, service->spec->task) && core_find(core, &id) != NULL)
             core_tell(core, &id, TE_UNWELL, &order);
     }
     log_info("services", "restarts what fails a check alloc=%s service=%s check=%s", offer->alloc,
@@ -542,19 +539,12 @@ void catalogue_each(struct catalogue *catalogue, const char *namespace, catalogu
     free(all.items);
 }
 
-const struct hooks_services *catalogue_of_alloc(struct catalogue *catalogue, const char *alloc)
+const struct hooks_services *catalogue_of_alloc(const struct catalogue *catalogue,
+                                                const char *alloc)
 {
     const struct offer *offer = find(catalogue, alloc);
 
     return offer == NULL ? NULL : offer->services;
-}
-
-bool catalogue_offers(const struct catalogue *catalogue, const char *alloc,
-                      const struct hooks_service *service)
-{
-    const struct offer *offer = find(catalogue, alloc);
-
-    return offer != NULL && offer->services != NULL && is_offered(offer, service);
 }
 
 /* --- as JSON --- */

@@ -45,10 +45,9 @@ void catalogue_each(struct catalogue *catalogue, const char *namespace, catalogu
                     void *ctx);
 
 /* All services of ALLOC, offered or not, with what their checks have found; NULL: it has none at
- * the moment.  Borrowed until the loop goes on.  IS_OFFERED tells of each in turn. */
-const struct hooks_services *catalogue_of_alloc(struct catalogue *catalogue, const char *alloc);
-bool catalogue_offers(const struct catalogue *catalogue, const char *alloc,
-                      const struct hooks_service *service);
+ * the moment.  Borrowed until the loop goes on. */
+const struct hooks_services *catalogue_of_alloc(const struct catalogue *catalogue,
+                                                const char *alloc);
 
 /* What templates of NAMESPACE see: a list of Nomad's service registrations, a new reference. */
 json_t *catalogue_list(struct catalogue *catalogue, const char *namespace);

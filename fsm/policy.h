@@ -139,6 +139,10 @@ struct check_count {
  * a row (0: never).  Nomad polls, and counts by the time that so many take. */
 bool policy_check_restarts(struct check_count *count, uint32_t limit, bool passes, uint64_t now_ms);
 
+/* True if MEMBER is a task that such a check restarts, of a service of TASK: that one, or of the
+ * group's ("") all. */
+bool policy_check_is_of(const struct alloc_member *member, const char *task);
+
 /* --- stand-alone control plane --- */
 
 /* True if a task of such a lifecycle starts again after it ended well: services and sidecars do,

@@ -26,3 +26,8 @@ bool policy_check_restarts(struct check_count *count, uint32_t limit, bool passe
         count->failures++;
     return !passes && limit != 0 && count->failures >= limit;
 }
+
+bool policy_check_is_of(const struct alloc_member *member, const char *task)
+{
+    return member->kind == MEMBER_TASK && (task[0] == '\0' || text_equal(task, member->name));
+}

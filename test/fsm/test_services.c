@@ -128,6 +128,19 @@ static void test_check_restarts_nobody_in_its_grace_and_without_a_limit(void **s
         assert_false(policy_check_restarts(&count, 0, false, at_ms));
 }
 
+static void test_check_restarts_its_task_or_all_and_no_volume(void **state)
+{
+    const struct alloc_member task = {.kind = MEMBER_TASK, .name = "web"};
+    const struct alloc_member volume = {.kind = MEMBER_VOLUME, .name = "web"};
+
+    (void)state;
+    assert_true(policy_check_is_of(&task, "web"));
+    assert_true(policy_check_is_of(&task, ""));
+    assert_false(policy_check_is_of(&task, "other"));
+    assert_false(policy_check_is_of(&volume, "web"));
+    assert_false(policy_check_is_of(&volume, ""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +150,7 @@ int main(void)
         cmocka_unit_test(test_task_that_runs_says_which_of_both_was_late),
         cmocka_unit_test(test_check_restarts_after_so_many_failures_in_a_row),
         cmocka_unit_test(test_check_restarts_nobody_in_its_grace_and_without_a_limit),
+        cmocka_unit_test(test_check_restarts_its_task_or_all_and_no_volume),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
