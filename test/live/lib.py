@@ -88,10 +88,12 @@ def has_bridges():
 
 
 def remove_bridge(bridge, subnet):
-    """A node's, and the rule that lets its SUBNET in; nothing where there is none."""
+    """A node's, and the rule that lets its SUBNET in, which daemons that begin at once add once
+    each; nothing where there is none."""
     subprocess.run(['ip', 'link', 'delete', bridge], check=False, stderr=subprocess.DEVNULL)
-    subprocess.run(['iptables', '-w', '-D', 'NOMAD-ADMIN', '-o', bridge, '-d', subnet, '-j',
-                    'ACCEPT'], check=False, stderr=subprocess.DEVNULL)
+    delete = ['iptables', '-w', '-D', 'NOMAD-ADMIN', '-o', bridge, '-d', subnet, '-j', 'ACCEPT']
+    while subprocess.run(delete, check=False, stderr=subprocess.DEVNULL).returncode == 0:
+        pass
 
 
 class Refused(Exception):
