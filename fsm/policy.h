@@ -143,6 +143,55 @@ bool policy_check_restarts(struct check_count *count, uint32_t limit, bool passe
  * group's ("") all. */
 bool policy_check_is_of(const struct alloc_member *member, const char *task);
 
+/* --- servers (nomad-rpc 1.8, 3.4, 6.3; nomad v2.0.5 client/client.go) ---
+ *
+ * DRAW is 64 random bits: nodes that lose their servers together do not come back together. */
+
+/* How long is waited to register again after TRIES in a row have failed. */
+uint64_t policy_register_again_ms(uint32_t tries, uint64_t draw);
+
+struct heartbeat {
+    uint64_t heard_ms; /* node time of the last one that was answered, 0: none was */
+    uint64_t ttl_ms;   /* that it was good for */
+    bool leaderless;   /* the servers have no leader at the moment */
+};
+
+/* How long is waited at NOW_MS to try again one that has failed. */
+uint64_t policy_beat_again_ms(const struct heartbeat *last, uint64_t now_ms, uint64_t draw);
+
+/* The same of a question for allocs; it is asked at once when the servers are heard of. */
+uint64_t policy_ask_again_ms(uint64_t draw);
+
+/* How long changes of the node are gathered before they are told. */
+uint64_t policy_tell_node_ms(uint64_t draw);
+
+/* How long is waited to hand over statuses again that could not be. */
+uint64_t policy_push_again_ms(uint64_t draw);
+
+/* How soon the servers hear of an alloc: at once of what they decide by, of all else later and with
+ * whatever there is by then. */
+enum status_haste { STATUS_URGENT, STATUS_LAZY };
+uint64_t policy_push_after_ms(enum status_haste haste);
+
+/* What servers want of an alloc. */
+struct wanted {
+    bool run;       /* neither stopped nor evicted */
+    bool over;      /* they know how it has ended */
+    uint64_t index; /* of this version of it */
+};
+
+enum wanted_order {
+    WANTED_IGNORED,
+    WANTED_ASSIGN, /* it is new */
+    WANTED_GO_ON,  /* as it is */
+    WANTED_UPDATE, /* by this version */
+    WANTED_STOP,
+};
+
+/* What is to be done with ALLOC, NULL: it is not known here, which goes by version HAVE. */
+enum wanted_order policy_wanted(const struct alloc *alloc, uint64_t have,
+                                const struct wanted *wanted);
+
 /* --- stand-alone control plane --- */
 
 /* True if a task of such a lifecycle starts again after it ended well: services and sidecars do,

@@ -72,6 +72,7 @@ static struct alloc_assign *assign_of(const struct assign_plans *plans,
     assign->job_version = spec->job_version;
     assign->shutdown_delay_ms = spec->group_shutdown_delay_ms;
     assign->max_run_ms = spec->max_run_ms;
+    assign->stop_after_ms = spec->stop_after_ms;
     assign->watched = spec->deployment_id[0] != '\0';
     assign->manual = spec->manual_health;
     assign->min_healthy_ms = spec->min_healthy_ms;

@@ -150,6 +150,25 @@ void api_put_alloc(struct writer *to, struct api *api, const char *id, const str
     alloc_spec_free(read);
 }
 
+json_t *api_describe_alloc(struct api *api, const char *id)
+{
+    const struct alloc *alloc = core_alloc(api->parts->core, id);
+    const struct task *tasks[ALLOC_MEMBERS_MAX];
+    struct writer to = {.wired = true};
+    char waits[WAITS_SIZE];
+    struct api_alloc_view view = {.id = id, .alloc = alloc, .tasks = tasks, .waits = waits};
+
+    if (alloc == NULL)
+        return NULL;
+    find_waits(api->parts->core, id, alloc, waits);
+    find_tasks(api->parts->core, id, alloc, tasks);
+    api_format_alloc_status(&to, &view);
+    json_t *json = json_loadb(to.bytes, to.used, 0, NULL);
+    check(json != NULL); /* we have just written it */
+    free(to.bytes);
+    return json;
+}
+
 /* --- lists --- */
 
 struct selected {

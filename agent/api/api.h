@@ -25,6 +25,11 @@ bool api_is_loopback(const char *address);
 /* Where it listens, with the port that port 0 became: "127.0.0.1:4646". */
 const char *api_address(const struct api *api);
 
+/* What servers are told of the node, and of ALLOC, in the form of io/rpc.h: new references; NULL:
+ * there is no such alloc. */
+json_t *api_describe_node(struct api *api);
+json_t *api_describe_alloc(struct api *api, const char *alloc);
+
 /* Reads the certificates again that the configuration, which has some, names. */
 int api_renew(struct api *api, struct err *err);
 

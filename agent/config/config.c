@@ -293,7 +293,9 @@ int config_finish(struct config *config, struct err *err)
             0 ||
         (code = find_shim(config, err)) != 0 || (code = find_others(config, err)) != 0)
         return code;
-    code = check_volumes(&config->host_volumes, err);
+    code = config_finish_servers(config, err);
+    if (code == 0)
+        code = check_volumes(&config->host_volumes, err);
     if (code == 0)
         code = check_plugins(&config->csi_plugins, err);
     if (code != 0)

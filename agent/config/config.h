@@ -11,8 +11,11 @@
 #include "fsm/policy.h"
 #include "io/host.h"
 #include "io/http.h"
+#include "server/nomad/nomad.h"
 #include "spec/names.h"
 #include "spec/spec.h"
+
+enum { SERVERS_TEXT_SIZE = 4096 };
 
 enum {
     PORTS_TEXT_SIZE = 512,
@@ -65,6 +68,11 @@ struct config {
     char region[64];         /* default global */
     char datacenter[64];     /* default dc1 */
     char node_class[64];
+    /* client.servers, or server_join { retry_join }: "host:port" of each, commas between; "": the
+     * node stands alone.  A port that is not said is 4647. */
+    char servers[SERVERS_TEXT_SIZE];
+    bool tls_rpc;             /* tls.rpc: servers are spoken to by TLS, default false */
+    bool tls_verifies_server; /* tls.verify_server_hostname: by their name, too */
     char cgroup_parent[64];   /* client.cgroup_parent, default "cairn" */
     char log_level[16];       /* default INFO */
     char log_file[PATH_SIZE]; /* default: standard error */
@@ -146,6 +154,13 @@ int config_read(struct config *config, const char *path, struct err *err);
 /* Makes paths absolute, fills in what is derived, checks what must hold. */
 int config_finish(struct config *config, struct err *err);
 void config_free(struct config *config);
+
+/* True if the node takes its work from servers. */
+bool config_has_servers(const struct config *config);
+
+/* The servers of CONFIG, each "host:port": how many.  RET_SERVERS points into RET_TEXT. */
+size_t config_servers(const struct config *config, char ret_text[SERVERS_TEXT_SIZE],
+                      const char *ret_servers[NOMAD_SERVERS_MAX]);
 
 /* What of tls is for the HTTP server, borrowed from CONFIG; false: it speaks plain HTTP. */
 bool config_tls(const struct config *config, struct http_tls *ret_tls);

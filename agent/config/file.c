@@ -38,6 +38,7 @@ enum section {
     IN_CSI_PLUGINS, /* each by its id */
     IN_CSI_PLUGIN,
     IN_ARTIFACT,
+    IN_SERVER_JOIN,
     IN_PLUGIN,
     IN_RAW_EXEC,
     IN_RAW_EXEC_CONFIG,
@@ -53,17 +54,9 @@ enum section {
 
 static const char *refuse_server(const json_t *value)
 {
-    return json_is_true(value) ? "cairn is no server: without servers it is its own control plane. "
-                                 "Remove the server block"
+    return json_is_true(value) ? "cairn is no server: it joins them (client.servers), or is its own "
+                                 "control plane. Remove the server block"
                                : NULL;
-}
-
-static const char *refuse_servers(const json_t *value)
-{
-    return json_array_size(value) > 0 || json_is_string(value)
-               ? "joining servers is not available in this release: remove client.servers, and "
-                 "this node stands alone"
-               : NULL;
 }
 
 static const char *require_client(const json_t *value)
@@ -76,11 +69,6 @@ static const char *require_no_isolation(const json_t *value)
     return json_is_string(value) && text_equal(json_string_value(value), "none")
                ? NULL
                : "fs_isolation must be \"none\": a task of mock_driver has no files to isolate";
-}
-
-static const char *refuse_rpc(const json_t *value)
-{
-    return json_is_true(value) ? "this node speaks with no servers: remove tls.rpc" : NULL;
 }
 
 /* What has only one value here may be said: files are often made for nodes of both. */
@@ -136,7 +124,8 @@ static const struct key keys[] = {
     {IN_UNIX_SOCKETS, "group", KEY_TEXT, FIELD_OF(socket_group), NULL},
     {IN_UNIX_SOCKETS, "mode", KEY_TEXT, FIELD_OF(socket_mode), NULL},
     {IN_TLS, "http", KEY_BOOL, FIELD_OF(tls_http), NULL},
-    {IN_TLS, "rpc", KEY_RULE, 0, 0, refuse_rpc},
+    {IN_TLS, "rpc", KEY_BOOL, FIELD_OF(tls_rpc), NULL},
+    {IN_TLS, "verify_server_hostname", KEY_BOOL, FIELD_OF(tls_verifies_server), NULL},
     {IN_TLS, "ca_file", KEY_TEXT, FIELD_OF(tls_ca_file), NULL},
     {IN_TLS, "cert_file", KEY_TEXT, FIELD_OF(tls_cert_file), NULL},
     {IN_TLS, "key_file", KEY_TEXT, FIELD_OF(tls_key_file), NULL},
@@ -145,7 +134,8 @@ static const struct key keys[] = {
     {IN_PORTS, "http", KEY_PORT, FIELD_OF(http_port), NULL},
     {IN_SERVER, "enabled", KEY_RULE, 0, 0, refuse_server},
     {IN_CLIENT, "enabled", KEY_RULE, 0, 0, require_client},
-    {IN_CLIENT, "servers", KEY_RULE, 0, 0, refuse_servers},
+    {IN_CLIENT, "servers", KEY_NAMES, FIELD_OF(servers), NULL},
+    {IN_SERVER_JOIN, "retry_join", KEY_NAMES, FIELD_OF(servers), NULL},
     {IN_CLIENT, "alloc_dir", KEY_TEXT, FIELD_OF(alloc_dir), NULL},
     {IN_CLIENT, "state_dir", KEY_TEXT, FIELD_OF(state_dir), NULL},
     {IN_CLIENT, "host_volume_plugin_dir", KEY_TEXT, FIELD_OF(host_plugin_dir), NULL},
@@ -251,6 +241,7 @@ static const struct {
     {IN_CLIENT, "host_volume", IN_HOST_VOLUMES},
     {IN_CLIENT, "csi_plugin", IN_CSI_PLUGINS},
     {IN_CLIENT, "artifact", IN_ARTIFACT},
+    {IN_CLIENT, "server_join", IN_SERVER_JOIN},
     {IN_PLUGIN, "raw_exec", IN_RAW_EXEC},
     {IN_PLUGIN, "exec", IN_EXEC},
     {IN_PLUGIN, "java", IN_JAVA},
@@ -292,7 +283,6 @@ static const struct {
     {IN_TLS, "rpc_upgrade_mode"},
     {IN_TLS, "tls_cipher_suites"},
     {IN_TLS, "tls_prefer_server_cipher_suites"},
-    {IN_TLS, "verify_server_hostname"},
     {IN_ADDRESSES, "rpc"},
     {IN_ADDRESSES, "serf"},
     {IN_PORTS, "rpc"},
@@ -321,7 +311,9 @@ static const struct {
     {IN_CLIENT, "nomad_service_discovery"},
     {IN_CLIENT, "preferred_address_family"},
     {IN_CLIENT, "reservable_cores"},
-    {IN_CLIENT, "server_join"},
+    {IN_SERVER_JOIN, "retry_interval"},
+    {IN_SERVER_JOIN, "retry_max"},
+    {IN_SERVER_JOIN, "start_join"},
     {IN_CLIENT, "template"},
     {IN_CLIENT, "users"},
     {IN_EXEC_CONFIG, "no_pivot_root"},
@@ -375,6 +367,7 @@ static const char *const section_names[SECTION_COUNT] = {
     [IN_CSI_PLUGINS] = "client.csi_plugin",
     [IN_CSI_PLUGIN] = "client.csi_plugin",
     [IN_ARTIFACT] = "client.artifact",
+    [IN_SERVER_JOIN] = "client.server_join",
     [IN_PLUGIN] = "plugin",
     [IN_RAW_EXEC] = "plugin \"raw_exec\"",
     [IN_RAW_EXEC_CONFIG] = "plugin \"raw_exec\" config",

@@ -18,6 +18,9 @@ const char *config_set_addresses(struct config *config, const char *text);
 /* Which addresses it is to be, whatever said so; what addresses says wins, as with Nomad. */
 int config_finish_addresses(struct config *config, struct err *err);
 
+/* Gives each server a port.  ERR_INVALID: one is no address. */
+int config_finish_servers(struct config *config, struct err *err);
+
 /* Reads one file, HCL or JSON. */
 int config_read_file(struct config *config, const char *path, struct err *err);
 

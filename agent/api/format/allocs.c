@@ -383,15 +383,23 @@ static void put_health(struct writer *to, const struct api_alloc_view *view)
     put_end(to);
 }
 
+static void put_client_status(struct writer *to, const struct api_alloc_view *view)
+{
+    const char *description;
+
+    (void)policy_client_status(view->alloc, &description); /* the record has the status itself */
+    put_text(to, "ClientStatus",
+             client_status_name((enum client_status)view->alloc->client_status));
+    put_text(to, "ClientDescription", view->waits[0] != '\0' ? view->waits : description);
+}
+
 /* What an entry of a list and the whole alloc have in common. */
 static void put_common(struct writer *to, const struct api_alloc_view *view)
 {
     const struct alloc *alloc = view->alloc;
     const struct alloc_assign *assign = &alloc->assign;
-    const char *description;
     char name[SPEC_ALLOC_NAME_SIZE];
 
-    (void)policy_client_status(alloc, &description); /* the record has the status itself */
     spec_alloc_name(name, assign->job_id, assign->group, assign->index);
     put_text(to, "ID", view->id);
     put_text(to, "EvalID", view->eval_id);
@@ -403,8 +411,7 @@ static void put_common(struct writer *to, const struct api_alloc_view *view)
     put_text(to, "TaskGroup", assign->group);
     put_text(to, "DesiredStatus", alloc->stop_wanted ? "stop" : "run");
     put_text(to, "DesiredDescription", alloc->desired_description);
-    put_text(to, "ClientStatus", client_status_name((enum client_status)alloc->client_status));
-    put_text(to, "ClientDescription", view->waits[0] != '\0' ? view->waits : description);
+    put_client_status(to, view);
     put_health(to, view);
     put_text(to, "FollowupEvalID", view->follow_up_id);
     put_text(to, "NextAllocation", view->next_id);
@@ -511,6 +518,17 @@ static void put_network_status(struct writer *to, const struct api_alloc_view *v
     put_text(to, "Address", "");
     put_text(to, "AddressIPv6", "");
     put_null(to, "DNS");
+    put_end(to);
+}
+
+void api_format_alloc_status(struct writer *to, const struct api_alloc_view *view)
+{
+    put_object(to, NULL);
+    put_text(to, "ID", view->id);
+    put_client_status(to, view);
+    put_task_states(to, view);
+    put_health(to, view);
+    put_network_status(to, view);
     put_end(to);
 }
 

@@ -57,6 +57,9 @@ struct api_alloc_view {
 /* An entry of a list. */
 void api_format_alloc_stub(struct writer *to, const struct api_alloc_view *view);
 
+/* What servers are told of it. */
+void api_format_alloc_status(struct writer *to, const struct api_alloc_view *view);
+
 /* All of it. */
 void api_format_alloc(struct writer *to, const struct api_alloc_view *view);
 

@@ -320,8 +320,17 @@ void put_time(struct writer *to, const char *name, int64_t unix_ns)
 {
     char text[API_TIME_SIZE];
 
-    api_time(text, unix_ns);
-    put_text(to, name, text);
+    if (!to->wired) {
+        api_time(text, unix_ns);
+        put_text(to, name, text);
+        return;
+    }
+    put_object(to, name);
+    if (unix_ns == 0)
+        put_null(to, "$time");
+    else
+        put_number(to, "$time", unix_ns);
+    put_end(to);
 }
 
 /* --- trees --- */

@@ -23,6 +23,7 @@ struct writer {
     char *bytes; /* owned by who began; not ended by a NUL */
     size_t used, size;
     bool pretty;
+    bool wired; /* times are {"$time": unix_ns}, as io/rpc.h has them */
     unsigned depth;
     uint64_t arrays; /* a bit for each depth: what is open there is no object */
     bool filled;     /* what is open has a value already */

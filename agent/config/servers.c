@@ -1,0 +1,66 @@
+/* Which servers the node takes its work from. */
+#include "agent/config/part.h"
+
+#include <string.h>
+
+bool config_has_servers(const struct config *config)
+{
+    return config->servers[0] != '\0';
+}
+
+size_t config_servers(const struct config *config, char ret_text[SERVERS_TEXT_SIZE],
+                      const char *ret_servers[NOMAD_SERVERS_MAX])
+{
+    size_t count = 0;
+    char *rest;
+
+    memcpy(ret_text, config->servers, SERVERS_TEXT_SIZE);
+    for (char *one = strtok_r(ret_text, ",", &rest); one != NULL && count < NOMAD_SERVERS_MAX;
+         one = strtok_r(NULL, ",", &rest))
+        ret_servers[count++] = one;
+    return count;
+}
+
+/* "host", "host:port", "v6", "[v6]", "[v6]:port". */
+static bool add_port(const char *server, char to[NOMAD_ADDRESS_SIZE])
+{
+    const char *first = strchr(server, ':'), *last = strrchr(server, ':');
+    bool is_six = first != last || server[0] == '[', bracketed = server[0] == '[';
+    bool has_port = bracketed ? strstr(server, "]:") != NULL : first != NULL && !is_six;
+    uint64_t port;
+
+    if (server[0] == '\0' || strpbrk(server, " /\"") != NULL || (bracketed && !strchr(server, ']')))
+        return false;
+    if (has_port)
+        return text_to_u64(last + 1, &port) && port > 0 && port <= UINT16_MAX &&
+               text_copy(to, NOMAD_ADDRESS_SIZE, server);
+    return text_format(to, NOMAD_ADDRESS_SIZE, is_six && !bracketed ? "[%s]:4647" : "%s:4647",
+                       server);
+}
+
+int config_finish_servers(struct config *config, struct err *err)
+{
+    char text[SERVERS_TEXT_SIZE], whole[SERVERS_TEXT_SIZE] = "", one[NOMAD_ADDRESS_SIZE];
+    const char *servers[NOMAD_SERVERS_MAX];
+    size_t count = config_servers(config, text, servers);
+
+    for (size_t i = 0; i < count; i++) {
+        if (!add_port(servers[i], one))
+            return err_set(err, ERR_INVALID,
+                           "client.servers: \"%s\" is no address, as in \"10.0.0.1:4647\"",
+                           servers[i]);
+        if (!text_append(whole, sizeof(whole), i == 0 ? "" : ",") ||
+            !text_append(whole, sizeof(whole), one))
+            return err_set(err, ERR_INVALID, "client.servers: these are too many");
+    }
+    memcpy(config->servers, whole, sizeof(whole));
+    if (count > 0 && config->acl_enabled)
+        return err_set(err, ERR_INVALID,
+                       "acl.enabled: tokens of servers are not available in this release: remove "
+                       "it, and let only those reach this node who may do all");
+    if (config->tls_rpc && (config->tls_ca_file[0] == '\0' || config->tls_cert_file[0] == '\0' ||
+                            config->tls_key_file[0] == '\0'))
+        return err_set(err, ERR_INVALID,
+                       "tls.rpc needs tls.ca_file, tls.cert_file and tls.key_file");
+    return 0;
+}

@@ -1,0 +1,265 @@
+/*
+ * Connections to servers: one to each that is called, made when it is, kept until it ends.
+ */
+#include "agent/servers.h"
+
+#include "agent/world.h"
+#include "io/log.h"
+#include "io/rpc.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+
+/* A connection to one server. */
+struct link {
+    struct servers *servers;
+    char address[NOMAD_ADDRESS_SIZE];
+    struct rpc *rpc; /* NULL: none, the next call makes one */
+    struct link *next;
+};
+
+struct servers {
+    struct parts *parts;
+    struct api *api;
+    struct nomad *nomad;
+    struct link *links;
+    struct rpc_tls tls;
+    char name[96]; /* that certificates of servers carry */
+    struct rng rng;
+    struct io_timer timer;
+};
+
+/* --- connections --- */
+
+static void called(void *ctx, struct rpc_called *called, const char *method, const json_t *args)
+{
+    (void)ctx;
+    (void)method;
+    (void)args;
+    rpc_refuse_unknown(called);
+}
+
+static void ended(void *ctx, const struct err *why)
+{
+    struct link *link = ctx;
+    struct rpc *rpc = link->rpc;
+
+    log_info("server", "connection is over server=%s why=%s", log_value(link->address),
+             log_value(why->text));
+    link->rpc = NULL;
+    rpc_close(rpc);
+}
+
+static struct link *link_to(struct servers *servers, const char *address)
+{
+    struct link *link = servers->links;
+
+    while (link != NULL && !text_equal(link->address, address))
+        link = link->next;
+    if (link != NULL)
+        return link;
+    link = calloc(1, sizeof(*link));
+    check(link != NULL);
+    link->servers = servers;
+    (void)text_copy(link->address, sizeof(link->address), address); /* of that size */
+    link->next = servers->links;
+    servers->links = link;
+    return link;
+}
+
+static int open_link(struct link *link, struct err *err)
+{
+    struct servers *servers = link->servers;
+    struct rpc_config config = {
+        .loop = servers->parts->loop,
+        .address = link->address,
+        .tls = servers->parts->config->tls_rpc ? &servers->tls : NULL,
+        .called = called,
+        .ended = ended,
+        .ctx = link,
+    };
+
+    if (link->rpc == NULL)
+        link->rpc = rpc_open(&config, err);
+    return link->rpc == NULL ? err->code : 0;
+}
+
+/* --- a call that could not even be begun --- */
+
+struct vain {
+    struct io_timer timer;
+    nomad_reply_cb *cb;
+    void *ctx;
+    struct err err;
+};
+
+static void tell_vain(struct io_timer *timer)
+{
+    struct vain *vain = timer->ctx;
+
+    vain->cb(vain->ctx, NULL, &vain->err);
+    free(vain);
+}
+
+static void call(void *ctx, const char *server, const char *method, const json_t *args,
+                 uint64_t timeout_ms, nomad_reply_cb *cb, void *cb_ctx)
+{
+    struct servers *servers = ctx;
+    struct link *link = link_to(servers, server);
+    struct err err = {0};
+
+    if (open_link(link, &err) == 0) {
+        (void)rpc_call(link->rpc, method, args, timeout_ms, cb, cb_ctx); /* none is canceled */
+        return;
+    }
+    struct vain *vain = calloc(1, sizeof(*vain));
+    check(vain != NULL);
+    *vain = (struct vain){.cb = cb, .ctx = cb_ctx, .err = err};
+    io_timer_start(servers->parts->loop, &vain->timer, loop_now_ms(), tell_vain, vain);
+}
+
+/* --- what it is handed --- */
+
+static void due(struct io_timer *timer)
+{
+    struct servers *servers = timer->ctx;
+
+    nomad_wake(servers->nomad);
+}
+
+static void arm(void *ctx, uint64_t at_ms)
+{
+    struct servers *servers = ctx;
+    uint64_t offset_ms = servers->parts->node.identity.clock_offset_ms;
+
+    if (at_ms == 0)
+        io_timer_stop(&servers->timer);
+    else
+        io_timer_start(servers->parts->loop, &servers->timer,
+                       at_ms > offset_ms ? at_ms - offset_ms : 0, due, servers);
+}
+
+static uint64_t draw(void *ctx)
+{
+    struct servers *servers = ctx;
+
+    return rng_next(&servers->rng);
+}
+
+static json_t *describe_node(void *ctx)
+{
+    struct servers *servers = ctx;
+
+    return api_describe_node(servers->api);
+}
+
+static json_t *describe_alloc(void *ctx, const char *alloc)
+{
+    struct servers *servers = ctx;
+
+    return api_describe_alloc(servers->api, alloc);
+}
+
+static void placed(void *ctx, struct alloc_spec *spec)
+{
+    struct servers *servers = ctx;
+
+    specs_placed(servers->parts->specs, spec);
+}
+
+/* --- birth and end --- */
+
+static void find_tls(struct servers *servers)
+{
+    const struct config *config = servers->parts->config;
+
+    (void)text_format(servers->name, sizeof(servers->name), "server.%s.nomad",
+                      config->region); /* it fits */
+    servers->tls = (struct rpc_tls){.ca_file = config->tls_ca_file,
+                                    .cert_file = config->tls_cert_file,
+                                    .key_file = config->tls_key_file,
+                                    .server_name = config->tls_verifies_server ? servers->name : NULL};
+}
+
+int servers_new(struct parts *parts, struct api *api, const struct assign_plans *plans,
+                struct servers **ret_servers, struct err *err)
+{
+    char text[SERVERS_TEXT_SIZE];
+    const char *addresses[NOMAD_SERVERS_MAX];
+    size_t count = config_servers(parts->config, text, addresses);
+    uint64_t seed = 0;
+
+    (void)err;
+    *ret_servers = NULL;
+    if (count == 0)
+        return 0;
+    struct servers *servers = calloc(1, sizeof(*servers));
+    check(servers != NULL);
+    if (getrandom(&seed, sizeof(seed), 0) < 0)
+        seed = (uint64_t)loop_now_unix_ns();
+    servers->parts = parts;
+    servers->api = api;
+    servers->rng = rng_init(seed);
+    find_tls(servers);
+    struct nomad_config config = {
+        .life = parts->life,
+        .say = world_say,
+        .ctx = servers,
+        .call = call,
+        .arm = arm,
+        .random = draw,
+        .region = parts->config->region,
+        .node_id = parts->node.identity.id,
+        .secret = parts->node.identity.secret,
+        .describe_node = describe_node,
+        .describe_alloc = describe_alloc,
+        .placed = placed,
+        .plans = *plans,
+        .datacenter = parts->node.known.datacenter,
+    };
+    servers->nomad = nomad_new(&config, addresses, count);
+    nomad_start(servers->nomad);
+    *ret_servers = servers;
+    return 0;
+}
+
+void servers_free(struct servers *servers)
+{
+    struct link *next;
+
+    if (servers == NULL)
+        return;
+    io_timer_stop(&servers->timer);
+    for (struct link *link = servers->links; link != NULL; link = next) {
+        next = link->next;
+        rpc_close(link->rpc);
+        free(link);
+    }
+    nomad_free(servers->nomad);
+    free(servers);
+}
+
+/* --- what happens here --- */
+
+void servers_note(struct servers *servers, const struct journal_event *event)
+{
+    if (servers != NULL)
+        nomad_note(servers->nomad, event);
+}
+
+void servers_settle(struct servers *servers)
+{
+    if (servers != NULL)
+        nomad_settle(servers->nomad);
+}
+
+void servers_node_changed(struct servers *servers)
+{
+    if (servers != NULL)
+        nomad_node_changed(servers->nomad);
+}
+
+const struct nomad *servers_session(const struct servers *servers)
+{
+    return servers == NULL ? NULL : servers->nomad;
+}

@@ -1,0 +1,86 @@
+/*
+ * How a node keeps up with its servers: when it tries again, and what an answer of theirs means for
+ * an alloc.
+ *
+ * Times follow nomad v2.0.5 client/client.go (getHeartbeatRetryIntv, registerNode, allocSync), with
+ * one difference: a first registration is tried again after a second and then ever later, and not
+ * after half a minute at once.
+ */
+#include "fsm/policy.h"
+
+enum {
+    REGISTER_FIRST_MS = 1000,
+    REGISTER_LAST_MS = 15000,
+    BEAT_SOON_MS = 1000,
+    BEAT_LATE_MS = 25000,
+    BEAT_LATE_SPREAD_MS = 5000,
+    BEAT_NEVER_MS = 15000, /* no heartbeat was ever answered, or nobody leads */
+    BEAT_GRACE_MS = 30000, /* this long after its time one more is as urgent as can be */
+    ASK_AGAIN_MS = 5000,
+    PUSH_AGAIN_MS = 5000,
+    TELL_NODE_MS = 5000,
+    PUSH_URGENT_MS = 200,
+    PUSH_LAZY_MS = 1000,
+};
+
+/* LEAST and at most as much again. */
+static uint64_t spread(uint64_t least, uint64_t draw)
+{
+    return least + draw % (least + 1);
+}
+
+uint64_t policy_register_again_ms(uint32_t tries, uint64_t draw)
+{
+    uint64_t least = REGISTER_FIRST_MS;
+
+    for (; tries > 1 && least < REGISTER_LAST_MS; tries--)
+        least *= 2;
+    return spread(least < REGISTER_LAST_MS ? least : REGISTER_LAST_MS, draw);
+}
+
+uint64_t policy_beat_again_ms(const struct heartbeat *last, uint64_t now_ms, uint64_t draw)
+{
+    uint64_t due_ms = last->heard_ms + last->ttl_ms;
+    uint64_t apart = due_ms > now_ms ? due_ms - now_ms : now_ms - due_ms;
+
+    if (last->heard_ms == 0 || last->leaderless)
+        return spread(BEAT_NEVER_MS, draw);
+    if (due_ms <= now_ms && apart < BEAT_GRACE_MS)
+        return spread(BEAT_SOON_MS, draw);
+    uint64_t wait_ms = draw % (apart + 1);
+    if (wait_ms < BEAT_SOON_MS)
+        return spread(BEAT_SOON_MS, draw);
+    return wait_ms > BEAT_LATE_MS + BEAT_LATE_SPREAD_MS
+               ? BEAT_LATE_MS + draw % (BEAT_LATE_SPREAD_MS + 1)
+               : wait_ms;
+}
+
+uint64_t policy_ask_again_ms(uint64_t draw)
+{
+    return spread(ASK_AGAIN_MS, draw);
+}
+
+uint64_t policy_tell_node_ms(uint64_t draw)
+{
+    return spread(TELL_NODE_MS, draw);
+}
+
+uint64_t policy_push_again_ms(uint64_t draw)
+{
+    return spread(PUSH_AGAIN_MS, draw);
+}
+
+uint64_t policy_push_after_ms(enum status_haste haste)
+{
+    return haste == STATUS_URGENT ? PUSH_URGENT_MS : PUSH_LAZY_MS;
+}
+
+enum wanted_order policy_wanted(const struct alloc *alloc, uint64_t have,
+                                const struct wanted *wanted)
+{
+    if (alloc == NULL)
+        return wanted->run && !wanted->over ? WANTED_ASSIGN : WANTED_IGNORED;
+    if (!wanted->run)
+        return alloc->stop_wanted ? WANTED_IGNORED : WANTED_STOP;
+    return wanted->index > have && alloc->ended_unix_ns == 0 ? WANTED_UPDATE : WANTED_GO_ON;
+}

@@ -1,0 +1,342 @@
+/*
+ * What is to run here: asked for again and again, each time until something has changed.
+ *
+ * An answer lists ids with the version of each.  Those that are new or newer are pulled, then all
+ * is carried out, and only then the next question is asked with the index of this answer.  What is
+ * here and not in the list is destroyed.  Whatever does not fit the core's queue waits for the next
+ * turn: carrying out the same answer twice changes nothing.
+ *
+ * Servers that do not know the node list nothing, without an error: so nobody is asked before the
+ * node is registered, and an answer that comes when it is not any more is not looked at.
+ */
+#include "server/nomad/part.h"
+
+#include <string.h>
+
+enum {
+    PULL_MAX = 256,  /* allocs that are asked for at once */
+    QUICK_MS = 1000, /* an answer that says nothing new and comes sooner was no wait */
+    MISSING_MS = 2000,
+};
+
+/* --- allocs --- */
+
+struct mine *mine_find(const struct nomad *nomad, const char *id)
+{
+    struct mine *mine;
+
+    HASH_FIND_STR(nomad->mine, id, mine);
+    return mine;
+}
+
+struct mine *mine_add(struct nomad *nomad, const char *id)
+{
+    struct mine *mine = mine_find(nomad, id);
+
+    if (mine != NULL)
+        return mine;
+    mine = calloc(1, sizeof(*mine));
+    check(mine != NULL);
+    (void)text_copy(mine->id, sizeof(mine->id), id); /* a UUID */
+    HASH_ADD_STR(nomad->mine, id, mine);
+    return mine;
+}
+
+void mine_drop(struct nomad *nomad, struct mine *mine)
+{
+    HASH_DEL(nomad->mine, mine);
+    nomad->contacted -= mine->minds_contact;
+    free(mine->refused);
+    free(mine);
+}
+
+static bool add_mine(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct nomad *nomad = ctx;
+    struct mine *mine = mine_add(nomad, id->text);
+
+    mine->minds_contact = alloc_of(record)->assign.stop_after_ms != 0;
+    nomad->contacted += mine->minds_contact;
+    mine->index = place_index(nomad, id->text);
+    return true;
+}
+
+void nomad_start(struct nomad *nomad)
+{
+    core_each(life_core(nomad->config.life), MACHINE_ALLOC, add_mine, nomad);
+    nomad->started = true;
+    nomad->session_at_ms = nomad_now_ms(nomad) + 1;
+    nomad_settle(nomad);
+}
+
+void allocs_end(struct nomad *nomad)
+{
+    struct mine *mine, *next;
+
+    HASH_ITER(hh, nomad->mine, mine, next)
+    mine_drop(nomad, mine);
+    json_decref(nomad->listing);
+    json_decref(nomad->pulled);
+}
+
+/* --- asking --- */
+
+static void ask_in(struct nomad *nomad, uint64_t wait_ms)
+{
+    nomad->ask_at_ms = nomad_now_ms(nomad) + wait_ms;
+}
+
+static uint64_t draw(const struct nomad *nomad)
+{
+    return nomad->config.random(nomad->config.ctx);
+}
+
+static void give_up(struct nomad *nomad)
+{
+    json_decref(nomad->listing);
+    json_decref(nomad->pulled);
+    nomad->listing = nomad->pulled = NULL;
+}
+
+static void asked_in_vain(struct nomad *nomad, const char *method, const struct err *err)
+{
+    give_up(nomad);
+    ask_in(nomad, policy_ask_again_ms(draw(nomad)));
+    say(&nomad->config.say, SAY_WARN, "server", "cannot ask what is to run method=%s error=%s",
+        method, text_value(err->text));
+    if (err->code == ERR_REFUSED && strstr(err->text, "node secret ID does not match") != NULL)
+        session_lost(nomad);
+}
+
+static void listed(struct nomad *nomad, const json_t *reply, const struct err *err)
+{
+    uint64_t index = (uint64_t)json_integer_value(json_object_get(reply, "Index"));
+    uint64_t took_ms = nomad_now_ms(nomad) - nomad->asked_at_ms;
+
+    nomad->asking = false;
+    if (reply == NULL) {
+        asked_in_vain(nomad, "Node.GetClientAllocs", err);
+        return;
+    }
+    if (!nomad->registered)
+        return; /* asked again when it is */
+    if (nomad->index != 0 && index <= nomad->index) { /* nothing new, or of a server that lags */
+        ask_in(nomad, took_ms < QUICK_MS ? policy_ask_again_ms(draw(nomad)) : 0);
+        return;
+    }
+    nomad->listing = json_incref((json_t *)(uintptr_t)reply);
+    ask_in(nomad, 0);
+}
+
+static void ask(struct nomad *nomad)
+{
+    json_t *args = json_pack("{s:s, s:s, s:I, s:b}", "NodeID", nomad->config.node_id, "SecretID",
+                             nomad->config.secret, "MinQueryIndex", (json_int_t)nomad->index,
+                             "AllowStale", nomad->synced);
+
+    check(args != NULL);
+    nomad->asking = true;
+    nomad->asked_at_ms = nomad_now_ms(nomad);
+    servers_call(nomad, "Node.GetClientAllocs", args, false, NOMAD_BLOCKED_CALL_MS, listed);
+}
+
+/* --- pulling --- */
+
+static void pulled(struct nomad *nomad, const json_t *reply, const struct err *err)
+{
+    const json_t *allocs = json_object_get(reply, "Allocs");
+
+    nomad->asking = false;
+    if (reply == NULL) {
+        asked_in_vain(nomad, "Alloc.GetAllocs", err);
+        return;
+    }
+    if (nomad->listing == NULL)
+        return; /* given up meanwhile */
+    if (json_array_size(allocs) == 0) {
+        give_up(nomad);
+        ask_in(nomad, MISSING_MS); /* of a server that does not know them yet */
+        return;
+    }
+    nomad->pulled = json_copy((json_t *)(uintptr_t)allocs);
+    check(nomad->pulled != NULL);
+    ask_in(nomad, 0);
+}
+
+/* The ids that are new or newer, and the largest index of these; a new reference. */
+static json_t *to_pull(struct nomad *nomad, uint64_t *ret_index)
+{
+    json_t *ids = json_array(), *allocs = json_object_get(nomad->listing, "Allocs"), *number;
+    const char *id;
+
+    check(ids != NULL);
+    *ret_index = 0;
+    json_object_foreach(allocs, id, number)
+    {
+        uint64_t index = (uint64_t)json_integer_value(number);
+        const struct mine *mine = uuid_is_valid(id) ? mine_find(nomad, id) : NULL;
+
+        if (!uuid_is_valid(id) || (mine != NULL && mine->index >= index))
+            continue;
+        if (json_array_size(ids) < PULL_MAX)
+            check(json_array_append_new(ids, json_string(id)) == 0);
+        *ret_index = index > *ret_index ? index : *ret_index;
+    }
+    return ids;
+}
+
+static void pull(struct nomad *nomad, json_t *ids, uint64_t index)
+{
+    json_t *args = json_pack("{s:o, s:I, s:b}", "AllocIDs", ids, "MinQueryIndex",
+                             (json_int_t)(index - 1), "AllowStale", 1);
+
+    check(args != NULL);
+    nomad->asking = true;
+    servers_call(nomad, "Alloc.GetAllocs", args, false, NOMAD_BLOCKED_CALL_MS, pulled);
+}
+
+/* --- carrying out --- */
+
+/* Room for one alloc's event, and what stays for everybody else. */
+static bool has_room(const struct nomad *nomad, size_t events)
+{
+    return core_room(life_core(nomad->config.life)) > events;
+}
+
+/* ID is here, and wanted no more: it is brought to its end and forgotten. */
+static bool destroy(struct nomad *nomad, struct mine *mine)
+{
+    struct core *core = life_core(nomad->config.life);
+    const struct alloc *alloc = core_alloc(core, mine->id);
+    struct machine_id id = machine_id_make(MACHINE_ALLOC, mine->id);
+    struct request request = {0};
+
+    if (alloc == NULL) {
+        mine_drop(nomad, mine);
+        return true;
+    }
+    if (alloc->destroy_wanted)
+        return true;
+    if (!has_room(nomad, 2))
+        return false;
+    (void)text_copy(request.text, sizeof(request.text), "the servers know nothing of it");
+    if (!alloc->stop_wanted && alloc->ended_unix_ns == 0)
+        core_tell(core, &id, AE_STOP, &request);
+    core_tell(core, &id, AE_DESTROY, NULL);
+    return true;
+}
+
+/* ID is here, and the servers want what it is. */
+static bool authorize(const struct nomad *nomad, const struct mine *mine)
+{
+    struct core *core = life_core(nomad->config.life);
+    const struct alloc *alloc = core_alloc(core, mine->id);
+    struct machine_id id = machine_id_make(MACHINE_ALLOC, mine->id);
+
+    if (alloc == NULL || alloc->may_start || alloc->ended_unix_ns != 0)
+        return true;
+    if (!has_room(nomad, 1))
+        return false;
+    core_tell(core, &id, AE_AUTHORIZED, NULL);
+    return true;
+}
+
+/* True if all that is listed has been carried out. */
+static bool carry_out(struct nomad *nomad)
+{
+    const json_t *allocs = json_object_get(nomad->listing, "Allocs");
+    struct mine *mine, *next;
+    bool done = true;
+
+    HASH_ITER(hh, nomad->mine, mine, next)
+    {
+        bool wanted = json_object_get(allocs, mine->id) != NULL;
+        done = (wanted ? authorize(nomad, mine) : destroy(nomad, mine)) && done;
+    }
+    return done;
+}
+
+static void carried_out(struct nomad *nomad)
+{
+    if (!nomad->synced)
+        say(&nomad->config.say, SAY_INFO, "server", "the servers have said what is to run allocs=%zu",
+            json_object_size(json_object_get(nomad->listing, "Allocs")));
+    nomad->index = (uint64_t)json_integer_value(json_object_get(nomad->listing, "Index"));
+    nomad->synced = true;
+    give_up(nomad);
+    ask_in(nomad, 0);
+    if (nomad->push_at_ms == 0)
+        nomad->push_at_ms = nomad_now_ms(nomad); /* nothing was told before */
+}
+
+/* The allocs that were pulled, one after the other; false: the rest when there is room. */
+static bool look_at_pulled(struct nomad *nomad)
+{
+    while (json_array_size(nomad->pulled) > 0) {
+        size_t last = json_array_size(nomad->pulled) - 1;
+
+        if (!place_alloc(nomad, json_array_get(nomad->pulled, last)))
+            return false;
+        check(json_array_remove(nomad->pulled, last) == 0);
+    }
+    json_decref(nomad->pulled);
+    nomad->pulled = NULL;
+    return true;
+}
+
+/* A step of an answer that is there: it is looked at, more is pulled for it, or it is done. */
+static void go_on(struct nomad *nomad)
+{
+    uint64_t index;
+
+    if (nomad->pulled != NULL && !look_at_pulled(nomad)) {
+        ask_in(nomad, 1); /* after the turn that makes room */
+        return;
+    }
+    json_t *ids = to_pull(nomad, &index);
+    if (json_array_size(ids) > 0) {
+        pull(nomad, ids, index);
+        return;
+    }
+    json_decref(ids);
+    if (carry_out(nomad))
+        carried_out(nomad);
+    else
+        ask_in(nomad, 1);
+}
+
+void allocs_wake(struct nomad *nomad)
+{
+    if (nomad->ask_at_ms == 0 || nomad->ask_at_ms > nomad_now_ms(nomad) || nomad->asking)
+        return;
+    nomad->ask_at_ms = 0;
+    if (!nomad->registered)
+        give_up(nomad);
+    else if (nomad->listing != NULL)
+        go_on(nomad);
+    else
+        ask(nomad);
+}
+
+/* --- contact --- */
+
+static void tell_contact(struct nomad *nomad)
+{
+    struct core *core = life_core(nomad->config.life);
+    struct mine *mine, *next;
+
+    HASH_ITER(hh, nomad->mine, mine, next)
+    {
+        struct machine_id id = machine_id_make(MACHINE_ALLOC, mine->id);
+        if (mine->minds_contact && core_alloc(core, mine->id) != NULL && has_room(nomad, 1))
+            core_tell(core, &id, AE_CONTACT, NULL);
+    }
+}
+
+void allocs_heard(struct nomad *nomad)
+{
+    if (nomad->contacted > 0)
+        tell_contact(nomad);
+    if (!nomad->asking && (nomad->ask_at_ms == 0 || nomad->listing == NULL))
+        ask_in(nomad, 0);
+}

@@ -1,0 +1,96 @@
+/*
+ * The node as a client of Nomad's servers: they decide what runs here.
+ *
+ *     register -> heartbeats          (session.c)
+ *     ask for allocs -> ASSIGN, UPDATE, STOP, DESTROY, AUTHORIZED          (allocs.c)
+ *     what the machines say of them -> Node.UpdateAlloc -> STATUS_ACKED          (status.c)
+ *
+ * It holds nothing that has to survive: what runs is in the journal, with the version of it that
+ * the servers have given, and what they have not heard of follows from the records.  After a
+ * restart nothing new is started before a server was asked (I-3); what is found running goes on.
+ *
+ * It sees no io: who makes it hands in how servers are called and when it is woken.  Facts of the
+ * protocol are nomad v1.1.2 to v2.0.5 nomad/node_endpoint.go, nomad/alloc_endpoint.go and
+ * client/client.go.
+ */
+#ifndef CAIRN_SERVER_NOMAD_NOMAD_H
+#define CAIRN_SERVER_NOMAD_NOMAD_H
+
+#include "core/life.h"
+#include "server/assign.h"
+
+#include <jansson.h>
+
+struct nomad;
+
+enum { NOMAD_SERVERS_MAX = 64, NOMAD_ADDRESS_SIZE = 272 };
+
+/* REPLY, borrowed; NULL: ERR says why, ERR_REFUSED in the server's own words, any other that it may
+ * not have been heard. */
+typedef void nomad_reply_cb(void *ctx, const json_t *reply, const struct err *err);
+
+struct nomad_config {
+    struct life *life; /* borrowed */
+    struct say say;
+    void *ctx;
+    /* Makes METHOD with ARGS (borrowed) of SERVER, "host:port".  CB comes exactly once, never from
+     * inside, within TIMEOUT_MS. */
+    void (*call)(void *ctx, const char *server, const char *method, const json_t *args,
+                 uint64_t timeout_ms, nomad_reply_cb *cb, void *cb_ctx);
+    /* Wants nomad_wake to be called at this node time; 0: at none. */
+    void (*arm)(void *ctx, uint64_t at_ms);
+    uint64_t (*random)(void *ctx);
+    const char *region, *node_id, *secret; /* borrowed */
+    /* The node as Node.Register has it, but for SecretID and Status: a new reference. */
+    json_t *(*describe_node)(void *ctx);
+    /* What Node.UpdateAlloc says of ALLOC, but for NodeID: a new reference; NULL: there is no such
+     * alloc. */
+    json_t *(*describe_alloc)(void *ctx, const char *alloc);
+    /* SPEC (moved) is what an alloc runs by that is about to be committed.  May be NULL. */
+    void (*placed)(void *ctx, struct alloc_spec *spec);
+    /* The session has changed: see nomad_describe.  May be NULL. */
+    void (*changed)(void *ctx);
+    struct assign_plans plans;
+    const char *datacenter; /* of the node */
+};
+
+/* SERVERS are those of the configuration, one at least, each with a port.  Nothing is called before
+ * nomad_start. */
+struct nomad *nomad_new(const struct nomad_config *config, const char *const *servers,
+                        size_t servers_count);
+
+/* Calls that are still under way may answer afterwards no more. */
+void nomad_free(struct nomad *nomad);
+
+/* The life has started. */
+void nomad_start(struct nomad *nomad);
+
+/* It is time, as ARM was told. */
+void nomad_wake(struct nomad *nomad);
+
+/* EVENT was committed. */
+void nomad_note(struct nomad *nomad, const struct journal_event *event);
+
+/* A turn is over. */
+void nomad_settle(struct nomad *nomad);
+
+/* What describe_node says is something else. */
+void nomad_node_changed(struct nomad *nomad);
+
+/* --- what is seen of it --- */
+
+struct nomad_standing {
+    bool registered;    /* the servers know this node, as far as we know */
+    bool synced;        /* they have said what is to run since the daemon began */
+    const char *server; /* that is asked now; borrowed until the next call of one */
+    size_t servers_count;
+    uint64_t heard_ms; /* node time of the last heartbeat that was answered, 0: never */
+    uint64_t ttl_ms;
+    const char *trouble; /* why not, in one line, or ""; borrowed likewise */
+};
+void nomad_describe(const struct nomad *nomad, struct nomad_standing *ret_standing);
+
+/* "host:port" of each, the one that is asked first. */
+const char *nomad_server(const struct nomad *nomad, size_t number);
+
+#endif

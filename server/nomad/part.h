@@ -1,0 +1,147 @@
+/*
+ * Inside server/nomad/ only: what its parts share.
+ *
+ * nomad.c makes it and says when each part is to be woken; servers.c calls whichever server is the
+ * one to be asked; session.c registers the node and keeps it alive; allocs.c learns what is to run,
+ * place.c does it, and status.c tells what has become of it.
+ */
+#ifndef CAIRN_SERVER_NOMAD_PART_H
+#define CAIRN_SERVER_NOMAD_PART_H
+
+#include "base/list.h"
+#include "fsm/policy.h"
+#include "server/nomad/nomad.h"
+
+#include <uthash.h>
+
+/* How long a server may take: as its own hold of 5 s while it has no leader, and then some; and a
+ * question that it may keep until something has changed. */
+enum {
+    NOMAD_CALL_MS = 15 * 1000,
+    NOMAD_BLOCK_MS = 300 * 1000,
+    NOMAD_BLOCKED_CALL_MS = NOMAD_BLOCK_MS + NOMAD_BLOCK_MS / 16 + NOMAD_CALL_MS,
+};
+
+/* An alloc that the servers have given, or that is here. */
+struct mine {
+    char id[UUID_TEXT_SIZE];
+    uint64_t index;     /* of the version that it goes by; of one that is not here: as it was seen */
+    bool minds_contact; /* it ends when the servers are not heard of for too long */
+    bool dirty;         /* the servers have not heard of what it is now */
+    uint64_t told;      /* digest of what they have heard, 0: nothing */
+    char *refused;      /* why it cannot run here, in one sentence; owned; NULL: it can */
+    int64_t refused_unix_ns;
+    UT_hash_handle hh;
+};
+
+/* A status on its way. */
+struct pushed {
+    char id[UUID_TEXT_SIZE];
+    uint64_t digest, revision;
+};
+
+struct pushed_list {
+    struct pushed *items;
+    size_t count, size;
+};
+
+/* The rows of session.c. */
+enum session_state { SESSION_AWAY, SESSION_REGISTERING, SESSION_HERE, SESSION_BEATING };
+
+struct nomad {
+    struct nomad_config config;
+    bool started;
+    char trouble[ERR_TEXT_SIZE]; /* what went wrong last, "": nothing since */
+
+    /* servers.c */
+    char servers[NOMAD_SERVERS_MAX][NOMAD_ADDRESS_SIZE]; /* the one that is asked is the first */
+    size_t servers_count;
+    struct asked *asked; /* calls under way */
+
+    /* session.c */
+    enum session_state session;
+    uint64_t session_at_ms; /* node time of what it does next, 0: it waits for an answer */
+    uint32_t tries;         /* to register, that have failed in a row */
+    struct heartbeat beat;
+    bool registered;
+    uint64_t node_told;    /* digest of what the servers know of the node */
+    uint64_t change_at_ms; /* node time at which it is looked whether that has changed; 0: never */
+
+    /* allocs.c */
+    bool asking;        /* for allocs, or for what they are */
+    uint64_t ask_at_ms; /* node time; 0: not by itself */
+    uint64_t asked_at_ms;
+    uint64_t index;     /* of the last answer that was carried out */
+    bool synced;        /* there is one */
+    json_t *listing;    /* the answer that is being carried out; NULL: none */
+    json_t *pulled;     /* allocs to be looked at, the last first; NULL: not yet */
+    struct mine *mine;  /* by id */
+    size_t contacted;   /* those that mind */
+
+    /* status.c */
+    bool pushing, telling_all;
+    uint64_t push_at_ms; /* node time; 0: there is nothing to tell */
+    struct pushed_list pushed;
+};
+
+/* An answer has come, and was looked at. */
+void nomad_heard(struct nomad *nomad);
+
+static inline uint64_t nomad_now_ms(const struct nomad *nomad)
+{
+    return life_now_ms(nomad->config.life);
+}
+
+/* --- servers.c --- */
+
+/* Calls METHOD of the server whose turn it is, with the region and the secret in ARGS (moved);
+ * AS_STRANGER: without the secret.  The server is passed over next time if it does not answer. */
+void servers_call(struct nomad *nomad, const char *method, json_t *args, bool as_stranger,
+                  uint64_t timeout_ms, void (*cb)(struct nomad *nomad, const json_t *reply,
+                                                  const struct err *err));
+
+/* Takes the list of an answer of theirs; the one that was asked stays the first, if it is in it. */
+void servers_learn(struct nomad *nomad, const json_t *list);
+
+void servers_end(struct nomad *nomad);
+
+/* --- session.c --- */
+
+void session_wake(struct nomad *nomad);
+
+/* They say that they do not know this node, or not by this secret. */
+void session_lost(struct nomad *nomad);
+
+/* The statuses that kept the node from being ready have been heard. */
+void session_beat_soon(struct nomad *nomad);
+
+/* --- allocs.c --- */
+
+void allocs_wake(struct nomad *nomad);
+
+/* The servers have been heard of: what waited to be tried again is tried now. */
+void allocs_heard(struct nomad *nomad);
+
+struct mine *mine_find(const struct nomad *nomad, const char *id);
+struct mine *mine_add(struct nomad *nomad, const char *id);
+void mine_drop(struct nomad *nomad, struct mine *mine);
+void allocs_end(struct nomad *nomad);
+
+/* --- place.c --- */
+
+/* Does what the servers want of ALLOC, as Alloc.GetAllocs has it.  False: the core has no room for
+ * that now. */
+bool place_alloc(struct nomad *nomad, const json_t *alloc);
+
+/* The version that ALLOC, which is here, goes by; 0: it cannot be read. */
+uint64_t place_index(const struct nomad *nomad, const char *alloc);
+
+/* --- status.c --- */
+
+void status_wake(struct nomad *nomad);
+void status_dirty(struct nomad *nomad, struct mine *mine, enum status_haste haste);
+
+/* All that are here are told again. */
+void status_all(struct nomad *nomad);
+
+#endif

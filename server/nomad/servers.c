@@ -1,0 +1,153 @@
+/*
+ * Which server is asked: the first of a list that the configuration begins and every heartbeat's
+ * answer renews.  One that does not answer goes to the end of it.
+ */
+#include "server/nomad/part.h"
+
+#include <string.h>
+
+typedef void answered(struct nomad *nomad, const json_t *reply, const struct err *err);
+
+struct asked {
+    struct nomad *nomad; /* NULL: it has ended meanwhile */
+    char server[NOMAD_ADDRESS_SIZE];
+    answered *cb;
+    struct asked *next, **link;
+};
+
+static void pass_over(struct nomad *nomad, const char *server)
+{
+    char first[NOMAD_ADDRESS_SIZE];
+
+    if (!text_equal(nomad->servers[0], server) || nomad->servers_count < 2)
+        return; /* somebody else has seen it before */
+    memcpy(first, nomad->servers[0], sizeof(first));
+    memmove(nomad->servers[0], nomad->servers[1],
+            (nomad->servers_count - 1) * sizeof(nomad->servers[0]));
+    memcpy(nomad->servers[nomad->servers_count - 1], first, sizeof(first));
+}
+
+static void changed(struct nomad *nomad)
+{
+    if (nomad->config.changed != NULL)
+        nomad->config.changed(nomad->config.ctx);
+}
+
+static void on_reply(void *ctx, const json_t *reply, const struct err *err)
+{
+    struct asked *asked = ctx;
+    struct nomad *nomad = asked->nomad;
+    answered *cb = asked->cb;
+
+    if (asked->link != NULL) {
+        *asked->link = asked->next;
+        if (asked->next != NULL)
+            asked->next->link = asked->link;
+    }
+    if (nomad != NULL && reply == NULL) {
+        pass_over(nomad, asked->server);
+        (void)text_format(nomad->trouble, sizeof(nomad->trouble), "%s: %s", asked->server,
+                          err->text); /* may be cut */
+    } else if (nomad != NULL) {
+        nomad->trouble[0] = '\0';
+    }
+    free(asked);
+    if (nomad == NULL)
+        return;
+    cb(nomad, reply, err);
+    nomad_heard(nomad);
+    changed(nomad);
+}
+
+void servers_call(struct nomad *nomad, const char *method, json_t *args, bool as_stranger,
+                  uint64_t timeout_ms, answered *cb)
+{
+    struct asked *asked = calloc(1, sizeof(*asked));
+
+    check(asked != NULL);
+    check(args != NULL);
+    asked->nomad = nomad;
+    asked->cb = cb;
+    asked->next = nomad->asked;
+    asked->link = &nomad->asked;
+    if (asked->next != NULL)
+        asked->next->link = &asked->next;
+    nomad->asked = asked;
+    memcpy(asked->server, nomad->servers[0], sizeof(asked->server));
+    check(json_object_set_new(args, "Region", json_string(nomad->config.region)) == 0);
+    check(json_object_set_new(args, "AuthToken",
+                              json_string(as_stranger ? "" : nomad->config.secret)) == 0);
+    nomad->config.call(nomad->config.ctx, asked->server, method, args, timeout_ms, on_reply, asked);
+    json_decref(args);
+}
+
+/* --- the list --- */
+
+static bool is_known(const struct nomad *nomad, const char *address)
+{
+    size_t i = 0;
+
+    while (i < nomad->servers_count && !text_equal(nomad->servers[i], address))
+        i++;
+    return i < nomad->servers_count;
+}
+
+static const char *address_of(const json_t *server)
+{
+    const char *address = json_string_value(json_object_get(server, "RPCAdvertiseAddr"));
+
+    return address != NULL && address[0] != '\0' && strlen(address) < NOMAD_ADDRESS_SIZE ? address
+                                                                                         : NULL;
+}
+
+/* True if LIST says nothing new. */
+static bool is_same(const struct nomad *nomad, const json_t *list)
+{
+    const json_t *server;
+    size_t i, count = 0;
+
+    json_array_foreach(list, i, server)
+    {
+        const char *address = address_of(server);
+        if (address != NULL && !is_known(nomad, address))
+            return false;
+        count += address != NULL;
+    }
+    return count == nomad->servers_count;
+}
+
+void servers_learn(struct nomad *nomad, const json_t *list)
+{
+    char before[NOMAD_ADDRESS_SIZE];
+    const json_t *server;
+    size_t i, first = 0, count = 0;
+
+    if (json_array_size(list) == 0 || is_same(nomad, list))
+        return;
+    memcpy(before, nomad->servers[0], sizeof(before));
+    json_array_foreach(list, i, server)
+    {
+        const char *address = address_of(server);
+        if (address == NULL || count == NOMAD_SERVERS_MAX)
+            continue;
+        if (text_equal(address, before))
+            first = count;
+        (void)text_copy(nomad->servers[count++], NOMAD_ADDRESS_SIZE, address); /* it fits */
+    }
+    nomad->servers_count = count > 0 ? count : nomad->servers_count;
+    char other[NOMAD_ADDRESS_SIZE];
+    memcpy(other, nomad->servers[0], sizeof(other));
+    memcpy(nomad->servers[0], nomad->servers[first], sizeof(other));
+    memcpy(nomad->servers[first], other, sizeof(other));
+    say(&nomad->config.say, SAY_INFO, "server", "servers are known count=%zu first=%s",
+        nomad->servers_count, text_value(nomad->servers[0]));
+}
+
+void servers_end(struct nomad *nomad)
+{
+    for (struct asked *asked = nomad->asked; asked != NULL; asked = asked->next) {
+        asked->nomad = NULL;
+        asked->link = NULL;
+    }
+    nomad->asked = NULL;
+}
