@@ -116,7 +116,7 @@ struct spec_volume {
     const char *fs_type;           /* "": as the volume says */
     struct spec_texts mount_flags; /* of a decoded alloc only; may be secret: not to be shown */
     bool has_mount_flags;          /* false: as the volume says */
-    const char *plugin;            /* given: whose it is; "" before */
+    const char *plugin;            /* given: whose it is; "" before, or a server has not said it */
 };
 
 /* A directory or a file of the node that its configuration gives a name. */
@@ -310,6 +310,7 @@ struct alloc_spec {
     uint64_t modify_index;     /* of the one that stored its newest version, 0: it has one only */
     const char *previous_id;   /* of the alloc whose place it takes, or "" */
     const char *deployment_id; /* which waits to hear whether it is healthy, or "" */
+    bool canary; /* of a server's deployment: those of this node's own it knows itself */
     uint64_t min_healthy_ms, healthy_deadline_ms; /* by which it is, of one in a deployment */
     bool manual_health;                           /* and only a user says so */
     bool task_health; /* and only its tasks do, the checks of its services do not */

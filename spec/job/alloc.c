@@ -81,9 +81,8 @@ void jobspec_put_deployment(json_t *alloc, const json_t *group, const char *id)
         check(json_object_set_new(alloc, "TaskHealth", json_true()) == 0);
 }
 
-/* The alloc as a new reference. */
-static int alloc_value(const json_t *job, const struct jobspec_placement *placement,
-                       json_t **ret_alloc, struct err *err)
+int jobspec_alloc_value(const json_t *job, const struct jobspec_placement *placement,
+                        json_t **ret_alloc, struct err *err)
 {
     const json_t *group = jobspec_group(job, placement->group);
 
@@ -128,7 +127,7 @@ int jobspec_alloc_json(const json_t *job, const struct jobspec_placement *placem
                        char **ret_text, size_t *ret_length, struct err *err)
 {
     json_t *alloc;
-    int code = alloc_value(job, placement, &alloc, err);
+    int code = jobspec_alloc_value(job, placement, &alloc, err);
 
     if (code != 0)
         return code;
@@ -160,7 +159,7 @@ int jobspec_make_alloc(const json_t *job, const struct jobspec_placement *placem
                        struct err *err)
 {
     json_t *alloc;
-    int code = alloc_value(job, placement, &alloc, err);
+    int code = jobspec_alloc_value(job, placement, &alloc, err);
 
     if (code != 0)
         return code;

@@ -593,7 +593,8 @@ static void decode_cores(struct decoding *decoding, const json_t *alloc, struct 
 
 /* --- volumes --- */
 
-/* What only a volume of type csi has; which plugin it is of was found out when it was placed. */
+/* What only a volume of type csi has; which plugin it is of was found out when it was placed, or ""
+ * is written of those that a server placed. */
 static void decode_claim(struct decoding *decoding, const json_t *group, const json_t *plugins,
                          struct spec_volume *volume)
 {
@@ -603,7 +604,7 @@ static void decode_claim(struct decoding *decoding, const json_t *group, const j
     volume->fs_type = get_text(decoding, options, "FSType", SPEC_NAME_SIZE);
     volume->mount_flags = get_texts(decoding, options, "MountFlags");
     volume->plugin = get_text(decoding, plugins, volume->name, PLUGIN_NAME_SIZE);
-    if (*volume->plugin == '\0' || strchr(volume->plugin, '/') != NULL)
+    if (json_object_get(plugins, volume->name) == NULL || strchr(volume->plugin, '/') != NULL)
         damaged(decoding, "VolumePlugins", "a plugin for each volume of type csi");
 }
 
@@ -830,6 +831,7 @@ static void decode_history(struct decoding *decoding, const json_t *alloc, struc
     spec->deployment_id = get_text(decoding, alloc, "DeploymentID", UUID_TEXT_SIZE);
     if (*spec->deployment_id != '\0' && !uuid_is_valid(spec->deployment_id))
         damaged(decoding, "DeploymentID", "an id");
+    spec->canary = get_bool(decoding, alloc, "Canary");
     spec->min_healthy_ms = get_ms(decoding, alloc, "MinHealthyTime");
     spec->healthy_deadline_ms = get_ms(decoding, alloc, "HealthyDeadline");
     spec->manual_health = get_bool(decoding, alloc, "ManualHealth");

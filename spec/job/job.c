@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Takes RAW (moved, may be NULL) through defaults and checks. */
-static int finish(struct jobspec_work *work, json_t *raw, json_t **ret_job)
+int jobspec_finish(struct jobspec_work *work, json_t *raw, json_t **ret_job)
 {
     const json_t *note;
     size_t i;
@@ -66,7 +65,7 @@ static int parse_hcl(const struct jobspec_source *source, bool json, json_t **re
         raw = jobspec_read_hcl(&work);
     else
         jobspec_add_error(&work, &error);
-    int code = finish(&work, raw, ret_job);
+    int code = jobspec_finish(&work, raw, ret_job);
     hcl_context_free(work.context);
     hcl_free(file);
     return code;
@@ -95,6 +94,11 @@ static int depth_of(const json_t *value, int limit)
         deepest = depth > deepest ? depth : deepest;
     }
     return 1 + deepest;
+}
+
+bool jobspec_is_deep(const json_t *value)
+{
+    return depth_of(value, HCL_NESTING_MAX + 1) > HCL_NESTING_MAX;
 }
 
 /* {"web": {"datacenters": ...}}: the label of a block stands where fields do. */
@@ -135,7 +139,7 @@ static json_t *read_json(struct jobspec_work *work, const json_t *job)
                                  "this is a job in the JSON form of HCL, which is not read here");
         return NULL;
     }
-    if (depth_of(job, HCL_NESTING_MAX + 1) > HCL_NESTING_MAX) {
+    if (jobspec_is_deep(job)) {
         jobspec_complain_plainly(work, NULL, "the JSON is nested more than 64 levels deep");
         return NULL;
     }
@@ -154,7 +158,7 @@ int jobspec_from_json(const char *name, const json_t *request, json_t **ret_job,
     ret_problems->count = ret_problems->dropped = 0;
     if (bare != NULL)
         check(json_object_del(bare, JOBSPEC_NOTES) == 0);
-    int code = finish(&work, read_json(&work, bare != NULL ? bare : job), ret_job);
+    int code = jobspec_finish(&work, read_json(&work, bare != NULL ? bare : job), ret_job);
     json_decref(bare);
     return code;
 }
@@ -220,7 +224,7 @@ static int parse_json(const struct jobspec_source *source, json_t **ret_job,
         return ERR_INVALID;
     }
     int code = hcl ? parse_hcl(source, true, ret_job, problems)
-                   : finish(&work, read_json(&work, job_of(request)), ret_job);
+                   : jobspec_finish(&work, read_json(&work, job_of(request)), ret_job);
     json_decref(request);
     return code;
 }

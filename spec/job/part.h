@@ -28,6 +28,8 @@ struct jobspec_work {
     const json_t *part;   /* what `where` names; a problem without a place is shown there */
     bool stopped;         /* a bound was met: reading on would only repeat it */
     bool reads_templates; /* their texts, too */
+    bool served;          /* as a server sends it: all fields of Go are there, most say nothing */
+    bool refused;         /* among the problems is something that is not made yet */
     json_t *notes;        /* what is wrong with those, as who has read them told; owned, or NULL */
 };
 
@@ -82,10 +84,32 @@ void jobspec_add_ports(json_t *alloc, const struct spec_ports *ports);
 
 void jobspec_add_cores(json_t *alloc, const struct spec_cores *cores);
 
-/* Whose the volumes of storage plugins are. */
 /* The deployment ID waits to hear of the health of ALLOC, as GROUP says; NULL or "": none does. */
 void jobspec_put_deployment(json_t *alloc, const json_t *group, const char *id);
+
+/* Whose the volumes of storage plugins are. */
 void jobspec_add_plugins(json_t *alloc, const struct spec_pairs *plugins);
+
+/* --- what a server gave (given.c) --- */
+
+/* AllocatedResources of the server's ALLOC, wherever it has them: a new reference. */
+json_t *jobspec_given(const json_t *alloc);
+
+/* Puts into RESOURCES of a task what TASK of GIVEN says (NULL: nothing) of processors and memory.
+ */
+void jobspec_put_given(json_t *resources, const json_t *task);
+
+/* As jobspec_add_cores, of all tasks of GIVEN that have any. */
+void jobspec_add_given_cores(json_t *alloc, const json_t *given);
+
+/* Fills in what GIVEN says of PORTS, as they were asked for; borrowed from it.  ERR_CORRUPT: one
+ * was not given. */
+int jobspec_take_ports(const json_t *given, struct spec_ports *ports, struct err *err);
+
+/* The job of the server's ALLOC, of which it was GIVEN this, with its own group only, as
+ * jobspec_from_json has it: a new reference.  Errors as of served_alloc_read. */
+int jobspec_read_served(const json_t *alloc, const json_t *given, json_t **ret_job,
+                        struct err *err);
 
 /* The volumes of a group and the mounts of its tasks, in the same way. */
 void jobspec_default_volumes(json_t *group);
@@ -143,6 +167,12 @@ void jobspec_check_periodic(struct jobspec_work *work, const json_t *job);
 /* Finds what is wrong beyond types. */
 void jobspec_check(struct jobspec_work *work, json_t *job);
 
+/* Takes RAW (moved, may be NULL) through defaults and checks, and gives back what WORK holds. */
+int jobspec_finish(struct jobspec_work *work, json_t *raw, json_t **ret_job);
+
+/* True if VALUE is nested deeper than anything here follows. */
+bool jobspec_is_deep(const json_t *value);
+
 /* VALUE with the fields of SCHEMA in the table's order, all or only what allocs run by.  New
  * reference. */
 json_t *jobspec_arrange(const struct jobspec_schema *schema, const json_t *value, bool run_only);
@@ -156,6 +186,10 @@ json_t *jobspec_job_fields(const json_t *job);
 /* True if a task that says AFTER cannot be BEFORE, which goes on (update.c). */
 bool jobspec_task_replaces(const json_t *before, const json_t *after);
 
+/* What jobspec_alloc_json makes a text of, as a new reference. */
+int jobspec_alloc_value(const json_t *job, const struct jobspec_placement *placement,
+                        json_t **ret_alloc, struct err *err);
+
 /* ALLOC, borrowed, as text and decoded; as jobspec_make_alloc. */
 int jobspec_write_alloc(const json_t *alloc, char **ret_text, size_t *ret_length,
                         struct alloc_spec **ret_spec, struct err *err);
@@ -166,6 +200,11 @@ int jobspec_decode_value(const json_t *alloc, struct alloc_spec **ret_spec, stru
 
 /* "task" objects of a group and so on: the elements of an array field, or an empty array. */
 const json_t *jobspec_list(const json_t *object, const char *field);
+
+/* The bytes of which BYTES of LENGTH are Snappy's block, owned by the caller.  False: they are
+ * none, or of more than MAX. */
+bool jobspec_unpack(const uint8_t *bytes, size_t length, size_t max, uint8_t **ret_bytes,
+                    size_t *ret_length);
 
 /* A word of a job file and the value of the enumeration that it stands for. */
 struct jobspec_word {

@@ -245,6 +245,7 @@ static void refuse(struct jobspec_work *work, const struct jobspec_field *field,
 {
     const char *name = jobspec_name_of(work, field);
 
+    work->refused = true;
     if (block)
         jobspec_complain_at(work, place, field->advice, "the block \"%s\" is not supported yet",
                             name);
@@ -658,6 +659,58 @@ static void read_named(struct jobspec_work *work, const struct jobspec_field *fi
     check(json_object_set_new(object, field->json, named) == 0);
 }
 
+/* What of a served job is nobody's business here: servers alone act on it, or nobody does.  Of
+ * services and restarts other fields get it as theirs. */
+static bool is_of_servers(const struct jobspec_schema *schema, const struct jobspec_field *field)
+{
+    return field->fate == FATE_KEPT || (field->fate == FATE_PLACE && schema != &jobspec_service &&
+                                        field->block != &jobspec_restart);
+}
+
+/* Go has a value for all that nobody said.  Numbers are as they are meant, and so are lists of
+ * texts and the place of an artifact, where "" is one. */
+static bool is_unsaid(const struct jobspec_field *field, const json_t *value)
+{
+    switch (field->kind) {
+    case KIND_TEXT:
+        return json_is_string(value) && json_string_length(value) == 0 &&
+               !text_equal(field->json, "RelativeDest");
+    case KIND_BOOL:
+        return json_is_false(value);
+    case KIND_MAP:
+    case KIND_LISTS:
+    case KIND_CONFIG:
+    case KIND_NAMED:
+        return json_is_object(value) && json_object_size(value) == 0;
+    case KIND_BLOCKS:
+        return json_is_array(value) && json_array_size(value) == 0;
+    case KIND_WHOLE:
+    case KIND_DURATION:
+    case KIND_TEXTS:
+    case KIND_BLOCK:
+    case KIND_OPERAND:
+    case KIND_TASK:
+    case KIND_ANY:
+        return false;
+    }
+    unreachable("closed enum");
+}
+
+/* A field that no table has. */
+static void read_unknown(struct jobspec_work *work, const struct jobspec_schema *schema,
+                         const char *key, const json_t *value)
+{
+    struct hcl_place nowhere = {0};
+
+    if (!work->served) {
+        complain_unknown(work, schema, key, nowhere, false);
+    } else if (!jobspec_is_empty(value)) {
+        work->refused = true;
+        jobspec_complain_at(work, nowhere, NULL, "%.60s of the %s is not known here", key,
+                            schema->name);
+    }
+}
+
 static void read_member(struct jobspec_work *work, const struct jobspec_schema *schema,
                         json_t *object, const char *key, json_t *value)
 {
@@ -665,10 +718,12 @@ static void read_member(struct jobspec_work *work, const struct jobspec_schema *
     struct hcl_place nowhere = {0};
 
     if (field == NULL) {
-        complain_unknown(work, schema, key, nowhere, false);
+        read_unknown(work, schema, key, value);
         return;
     }
     if (json_is_null(value) || field->fate == FATE_SERVER)
+        return;
+    if (work->served && (is_of_servers(schema, field) || is_unsaid(field, value)))
         return;
     if (field->fate == FATE_REFUSED) {
         if (!jobspec_is_empty(value))
