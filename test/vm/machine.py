@@ -52,7 +52,7 @@ CONSOLES_KEPT = 8
 IMAGE = 'linux-image-cloud-amd64' + ('/bookworm-' + KERNEL if KERNEL else '')
 PACKAGES = '''initramfs-tools systemd-sysv udev kmod procps util-linux iproute2
     iptables containernetworking-plugins e2fsprogs python3 libjansson4 libnettle8 libcap2 liblmdb0
-    libmpfr6 libpcre2-8-0 libunistring2 libyaml-0-2 libmicrohttpd12 libev4 libcurl3-gnutls libprotobuf-c1 libwslay1
+    libmpfr6 libpcre2-8-0 libunistring2 libyaml-0-2 libmicrohttpd12 libev4 libcurl3-gnutls libprotobuf-c1 libwslay1 libmsgpackc2
     libarchive13'''.split() + [IMAGE]
 
 # What nobody here asks of systemd: emulated, each unit of it takes a moment of every boot, and each
