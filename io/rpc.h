@@ -27,7 +27,7 @@
 
 enum {
     RPC_CALLS_MAX = 256,         /* of ours under way in one session; more get ERR_LIMIT */
-    RPC_MESSAGE_MAX = 64 << 20,  /* bytes of an object, sent or received */
+    RPC_MESSAGE_MAX = 32 << 20,  /* bytes of an object, sent or received */
     RPC_ARGS_MAX = 256 << 10,    /* bytes of an object of the peer's own calls */
     RPC_METHOD_SIZE = 128,       /* with the NUL; longer ones there are none */
     RPC_STREAM_FULL = 256 << 10, /* bytes that wait in a stream: send no more until there is room */
