@@ -18,6 +18,7 @@
 #include "agent/perform/scripts.h"
 #include "agent/perform/strays.h"
 #include "agent/perform/volumes.h"
+#include "agent/servers.h"
 #include "agent/world.h"
 #include "hooks/hosted/hosted.h"
 #include "inspect/inspect.h"
@@ -163,6 +164,7 @@ static void drivers_changed(void *ctx)
     if (parts->alone != NULL) /* else it is noted when there is a life */
         note_health(parts);
     alone_node_changed(parts->alone);
+    servers_node_changed(parts->servers);
 }
 
 static bool find_starting(void *ctx, const struct machine_id *id, const struct machine *record)
@@ -188,6 +190,7 @@ static void plugins_found(void *ctx, const struct spec_pairs *versions)
 
     node_set_plugins(&parts->node, versions);
     alone_node_changed(parts->alone);
+    servers_node_changed(parts->servers);
 }
 
 static void host_plugins_found(void *ctx, const struct spec_pairs *versions)
@@ -196,6 +199,7 @@ static void host_plugins_found(void *ctx, const struct spec_pairs *versions)
 
     node_set_host_plugins(&parts->node, versions);
     alone_node_changed(parts->alone);
+    servers_node_changed(parts->servers);
 }
 
 static bool has_driver(void *ctx, const char *name)
@@ -389,13 +393,23 @@ static void measure_disk(void *ctx)
         disk_watch_ask(parts->disk);
 }
 
+static struct assign_plans plans_of(const struct config *config)
+{
+    return (struct assign_plans){
+        .kill_timeout_max_ms = config->max_kill_timeout_ms,
+        .alloc = hooks_plan_alloc,
+        .task = plan_task,
+        .validate = driver_validate,
+    };
+}
+
 static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
 {
     struct parts *parts = &daemon->parts;
     const struct config *config = parts->config;
     struct life_start start = {
         .last_turn = parts->node.identity.last_turn,
-        .authority = true,
+        .authority = !config_has_servers(config),
         .rebooted = parts->node.identity.rebooted,
     };
 
@@ -424,13 +438,8 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
         .host_plugin = hosted_ask_plugin,
         .has_host_plugin = hosted_has_plugin,
         .hosted_changed = hosted_changed,
-        .plans =
-            {
-                .kill_timeout_max_ms = config->max_kill_timeout_ms,
-                .alloc = hooks_plan_alloc,
-                .task = plan_task,
-                .validate = driver_validate,
-            },
+        .jobs_elsewhere = config_has_servers(config),
+        .plans = plans_of(config),
     };
     parts->alone = alone_new(&alone);
     parts->storage = alone_storage(parts->alone);
@@ -496,6 +505,8 @@ static void close_parts(struct daemon *daemon)
 {
     struct parts *parts = &daemon->parts;
 
+    servers_free(parts->servers);
+    parts->servers = NULL;
     api_free(daemon->api);
     if (parts->life != NULL)
         life_forget_callers(parts->life);
@@ -561,6 +572,8 @@ static int open_parts(struct daemon *daemon, struct err *err)
         code = api_new(&daemon->parts, &daemon->api, err);
     if (code < 0)
         return code;
+    struct assign_plans plans = plans_of(daemon->parts.config);
+    daemon->parts.servers = servers_new(&daemon->parts, daemon->api, &plans);
     count_files(daemon);
     return 0;
 }

@@ -21,6 +21,7 @@
 #include "server/alone/alone.h"
 
 struct catalogue;
+struct servers;
 
 struct parts {
     const struct config *config;
@@ -52,6 +53,7 @@ struct parts {
     struct health health;        /* of its drivers */
     struct tally *tally;         /* for those who watch */
     struct catalogue *catalogue; /* what allocs offer */
+    struct servers *servers;     /* who decide what runs; NULL: this node does */
 };
 
 #endif

@@ -23,6 +23,7 @@ struct servers {
     struct api *api;
     struct nomad *nomad;
     struct link *links;
+    struct vain *vain; /* calls that could not be begun, and were not told of that yet */
     struct rpc_tls tls;
     char name[96]; /* that certificates of servers carry */
     struct rng rng;
@@ -91,14 +92,22 @@ struct vain {
     nomad_reply_cb *cb;
     void *ctx;
     struct err err;
+    struct vain *next, **link;
 };
+
+static void end_vain(struct vain *vain)
+{
+    io_timer_stop(&vain->timer);
+    *vain->link = vain->next;
+    if (vain->next != NULL)
+        vain->next->link = vain->link;
+    vain->cb(vain->ctx, NULL, &vain->err);
+    free(vain);
+}
 
 static void tell_vain(struct io_timer *timer)
 {
-    struct vain *vain = timer->ctx;
-
-    vain->cb(vain->ctx, NULL, &vain->err);
-    free(vain);
+    end_vain(timer->ctx);
 }
 
 static void call(void *ctx, const char *server, const char *method, const json_t *args,
@@ -114,7 +123,11 @@ static void call(void *ctx, const char *server, const char *method, const json_t
     }
     struct vain *vain = calloc(1, sizeof(*vain));
     check(vain != NULL);
-    *vain = (struct vain){.cb = cb, .ctx = cb_ctx, .err = err};
+    *vain = (struct vain){
+        .cb = cb, .ctx = cb_ctx, .err = err, .next = servers->vain, .link = &servers->vain};
+    if (vain->next != NULL)
+        vain->next->link = &vain->next;
+    servers->vain = vain;
     io_timer_start(servers->parts->loop, &vain->timer, loop_now_ms(), tell_vain, vain);
 }
 
@@ -181,18 +194,15 @@ static void find_tls(struct servers *servers)
                                     .server_name = config->tls_verifies_server ? servers->name : NULL};
 }
 
-int servers_new(struct parts *parts, struct api *api, const struct assign_plans *plans,
-                struct servers **ret_servers, struct err *err)
+struct servers *servers_new(struct parts *parts, struct api *api, const struct assign_plans *plans)
 {
     char text[SERVERS_TEXT_SIZE];
     const char *addresses[NOMAD_SERVERS_MAX];
     size_t count = config_servers(parts->config, text, addresses);
     uint64_t seed = 0;
 
-    (void)err;
-    *ret_servers = NULL;
     if (count == 0)
-        return 0;
+        return NULL;
     struct servers *servers = calloc(1, sizeof(*servers));
     check(servers != NULL);
     if (getrandom(&seed, sizeof(seed), 0) < 0)
@@ -219,8 +229,7 @@ int servers_new(struct parts *parts, struct api *api, const struct assign_plans 
     };
     servers->nomad = nomad_new(&config, addresses, count);
     nomad_start(servers->nomad);
-    *ret_servers = servers;
-    return 0;
+    return servers;
 }
 
 void servers_free(struct servers *servers)
@@ -229,13 +238,15 @@ void servers_free(struct servers *servers)
 
     if (servers == NULL)
         return;
+    nomad_free(servers->nomad); /* hears no answer any more */
     io_timer_stop(&servers->timer);
+    while (servers->vain != NULL)
+        end_vain(servers->vain);
     for (struct link *link = servers->links; link != NULL; link = next) {
         next = link->next;
         rpc_close(link->rpc);
         free(link);
     }
-    nomad_free(servers->nomad);
     free(servers);
 }
 

@@ -12,10 +12,8 @@
 
 struct servers;
 
-/* PARTS and API are borrowed; the life has started.  NULL without an error: there are no servers.
- * ERR_INVALID and what file_read says: the certificates are none. */
-int servers_new(struct parts *parts, struct api *api, const struct assign_plans *plans,
-                struct servers **ret_servers, struct err *err);
+/* PARTS and API are borrowed; the life has started.  NULL: there are no servers. */
+struct servers *servers_new(struct parts *parts, struct api *api, const struct assign_plans *plans);
 void servers_free(struct servers *servers);
 
 /* As of nomad.h. */

@@ -59,6 +59,7 @@ struct alone_config {
     bool (*has_network)(void *ctx, const char *mode);
     struct alone_node node;
     int64_t token_min_ns, token_max_ns; /* that tokens last which end, 0: Nomad's defaults */
+    bool jobs_elsewhere;                /* servers have them: those that are here are refused */
     size_t allocs_kept;                 /* ended ones; beyond them the oldest are destroyed */
     /* More are when their file system is too full: so many, and when they have gone it is measured
      * again. */

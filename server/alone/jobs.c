@@ -270,7 +270,11 @@ int alone_load_jobs(struct alone *alone, struct err *err)
         code = life_spec_aside(alone->config.life, loading.items[i].key, loading.items[i].why, err);
     }
     free(loading.items);
-    if (code == 0)
+    if (code == 0 && alone->config.jobs_elsewhere && alone->jobs != NULL)
+        return err_set(err, ERR_REFUSED,
+                       "there are jobs of its own on this node: stop and purge them (without "
+                       "client.servers) before it joins servers, or give it another data_dir");
+    if (code == 0 && !alone->config.jobs_elsewhere)
         core_each(life_core(alone->config.life), MACHINE_ALLOC, adopt_job, alone);
     return code;
 }

@@ -31,7 +31,7 @@ uint64_t place_index(const struct nomad *nomad, const char *alloc)
         life_read_spec(nomad->config.life, key, &text, &length, NULL) < 0)
         return 0;
     if (jobspec_decode_alloc(text, length, &spec, NULL) == 0)
-        index = spec->modify_index;
+        index = spec->modify_index != 0 ? spec->modify_index : spec->create_index;
     alloc_spec_free(spec);
     free(text);
     return index;

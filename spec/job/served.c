@@ -202,6 +202,9 @@ static void put_rest(const json_t *alloc, const struct served_alloc *served, con
     jobspec_add_given_cores(value, given);
     if (served->canary)
         check(json_object_set_new(value, "Canary", json_true()) == 0);
+    if (served->stop_after_lost_ns >= 0)
+        check(json_object_set_new(value, "StopAfterLost",
+                                  json_integer((json_int_t)served->stop_after_lost_ns)) == 0);
     if (served->modify_index > served->create_index)
         check(json_object_set_new(value, "ModifyIndex",
                                   json_integer((json_int_t)served->modify_index)) == 0);

@@ -70,6 +70,9 @@ struct small_life {
     struct spec_node_volumes volumes;
     unsigned measures; /* how often the control plane has asked for the disk to be measured */
     bool holds_back;   /* who is told to end does not */
+    bool joined;       /* servers decide what runs */
+    void (*trace)(void *ctx, const struct journal_event *event); /* of what is committed, or NULL */
+    void *trace_ctx;
     control_call *controller;
     control_topology *topology;
     control_call *host_plugin; /* called "own" */
@@ -443,6 +446,14 @@ static inline void small_new_id(void *ctx, char to[UUID_TEXT_SIZE])
 
 /* --- life --- */
 
+static inline void small_trace(void *ctx, const struct journal_event *event)
+{
+    const struct small_life *small = ctx;
+
+    if (small->trace != NULL)
+        small->trace(small->trace_ctx, event);
+}
+
 /* Turns until nothing is left to do without waiting. */
 static inline void small_settle(struct small_life *small)
 {
@@ -479,7 +490,7 @@ static inline void small_hosted_changed(void *ctx)
 /* The daemon begins with what the store holds; not turned yet. */
 static inline void small_begin(struct small_life *small)
 {
-    const struct life_start how = {.last_turn = small->turn, .authority = true};
+    const struct life_start how = {.last_turn = small->turn, .authority = !small->joined};
     struct err err = {0};
     struct life_world world = {
         .ctx = small,
@@ -496,6 +507,7 @@ static inline void small_begin(struct small_life *small)
         .now = small_now,
         .random = small_random,
         .perform = small_perform,
+        .trace = small_trace,
         .sweep = small_sweep,
     };
 
@@ -519,6 +531,7 @@ static inline void small_begin(struct small_life *small)
                  .addresses_count = COUNT_OF(small->addresses),
                  .volumes = small->volumes,
                  .dynamic_ports = small->dynamic_ports},
+        .jobs_elsewhere = small->joined,
         .allocs_kept = small->kept,
         .disk_limits = {90, 90},
         .collect_at_once = 2,

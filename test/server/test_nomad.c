@@ -1,0 +1,639 @@
+/* The client of servers: its session, what they want to run, and what they hear of it. */
+#include "test/server/small_life.h"
+
+#include "server/nomad/nomad.h"
+
+enum { CALLS_MAX = 16 };
+
+static const char one[] = "11111111-1111-4111-8111-111111111111";
+static const char two[] = "22222222-2222-4222-8222-222222222222";
+
+/* A call that waits for its answer. */
+struct waiting {
+    char server[64], method[64];
+    json_t *args;
+    nomad_reply_cb *cb;
+    void *ctx;
+};
+
+struct small_session {
+    struct small_life *small;
+    struct nomad *nomad;
+    struct waiting calls[CALLS_MAX];
+    size_t calls_count;
+    uint64_t wake_at_ms;
+    const char *node_name;
+};
+
+/* --- what it is handed --- */
+
+static void on_call(void *ctx, const char *server, const char *method, const json_t *args,
+                    uint64_t timeout_ms, nomad_reply_cb *cb, void *cb_ctx)
+{
+    struct small_session *session = ctx;
+    struct waiting *call = &session->calls[session->calls_count];
+
+    assert_true(session->calls_count++ < CALLS_MAX);
+    assert_true(timeout_ms > 0);
+    *call = (struct waiting){.args = json_deep_copy(args), .cb = cb, .ctx = cb_ctx};
+    assert_true(text_copy(call->server, sizeof(call->server), server));
+    assert_true(text_copy(call->method, sizeof(call->method), method));
+}
+
+static void on_arm(void *ctx, uint64_t at_ms)
+{
+    ((struct small_session *)ctx)->wake_at_ms = at_ms;
+}
+
+static uint64_t on_random(void *ctx)
+{
+    (void)ctx;
+    return 0; /* nobody is spread */
+}
+
+static json_t *on_describe_node(void *ctx)
+{
+    return json_pack("{s:s, s:s}", "ID", "n", "Name", ((struct small_session *)ctx)->node_name);
+}
+
+static json_t *on_describe_alloc(void *ctx, const char *id)
+{
+    struct small_session *session = ctx;
+    const struct alloc *alloc = core_alloc(life_core(session->small->life), id);
+
+    return alloc == NULL
+               ? NULL
+               : json_pack("{s:s, s:s}", "ID", id, "ClientStatus",
+                           client_status_name((enum client_status)alloc->client_status));
+}
+
+static void on_trace(void *ctx, const struct journal_event *event)
+{
+    nomad_note(((struct small_session *)ctx)->nomad, event);
+}
+
+static void begin(struct small_session *session)
+{
+    static const char *const servers[] = {"a:4647", "b:4647"};
+    struct small_life *small = session->small;
+
+    session->nomad = nomad_new(
+        &(struct nomad_config){
+            .life = small->life,
+            .say = {small_line, small},
+            .ctx = session,
+            .call = on_call,
+            .arm = on_arm,
+            .random = on_random,
+            .region = "global",
+            .node_id = "n",
+            .secret = "s",
+            .describe_node = on_describe_node,
+            .describe_alloc = on_describe_alloc,
+            .datacenter = "dc1",
+            .plans = {.kill_timeout_max_ms = 30000,
+                      .alloc = small_plan_alloc,
+                      .task = small_plan_task,
+                      .validate = small_validate},
+        },
+        servers, COUNT_OF(servers));
+    small->trace = on_trace;
+    small->trace_ctx = session;
+    nomad_start(session->nomad);
+}
+
+static int open_session(void **state)
+{
+    struct small_session *session = calloc(1, sizeof(*session));
+    void *small;
+
+    assert_non_null(session);
+    assert_int_equal(small_open(&small), 0);
+    session->small = small;
+    session->node_name = "node";
+    session->small->joined = true;
+    small_again(session->small);
+    begin(session);
+    *state = session;
+    return 0;
+}
+
+static void forget_calls(struct small_session *session)
+{
+    for (size_t i = 0; i < session->calls_count; i++) {
+        struct err err = {.code = ERR_CANCELED};
+        session->calls[i].cb(session->calls[i].ctx, NULL, &err);
+        json_decref(session->calls[i].args);
+    }
+    session->calls_count = 0;
+}
+
+static int close_session(void **state)
+{
+    struct small_session *session = *state;
+    void *small = session->small;
+
+    nomad_free(session->nomad);
+    forget_calls(session);
+    session->small->trace = NULL;
+    free(session);
+    return small_close(&small);
+}
+
+#define SESSION_TEST(function)                                                                     \
+    cmocka_unit_test_setup_teardown(function, open_session, close_session)
+
+/* --- time and answers --- */
+
+/* Turns, and then whatever is due after MS more. */
+static void pass(struct small_session *session, uint64_t ms)
+{
+    uint64_t until_ms = session->small->now_ms + ms;
+
+    small_settle(session->small);
+    nomad_settle(session->nomad);
+    for (int rounds = 0; session->wake_at_ms != 0 && session->wake_at_ms <= until_ms; rounds++) {
+        assert_in_range(rounds, 0, 1000);
+        if (session->wake_at_ms > session->small->now_ms)
+            session->small->now_ms = session->wake_at_ms;
+        nomad_wake(session->nomad);
+        small_settle(session->small);
+        nomad_settle(session->nomad);
+    }
+    session->small->now_ms = until_ms;
+}
+
+/* The oldest call of METHOD that waits; NULL: there is none. */
+static struct waiting *waits(struct small_session *session, const char *method)
+{
+    for (size_t i = 0; i < session->calls_count; i++) {
+        if (text_equal(session->calls[i].method, method))
+            return &session->calls[i];
+    }
+    return NULL;
+}
+
+/* What it was called with; to be freed. */
+static json_t *take(struct small_session *session, const char *method, struct waiting *ret_call)
+{
+    struct waiting *call = waits(session, method);
+
+    if (call == NULL)
+        fail_msg("%s was not called", method);
+    *ret_call = *call;
+    memmove(call, call + 1,
+            (size_t)(&session->calls[session->calls_count] - (call + 1)) * sizeof(*call));
+    session->calls_count--;
+    return ret_call->args;
+}
+
+/* REPLY (moved); returns the arguments, to be freed. */
+static json_t *answer(struct small_session *session, const char *method, json_t *reply)
+{
+    struct waiting call;
+    json_t *args = take(session, method, &call);
+
+    assert_non_null(reply);
+    call.cb(call.ctx, reply, NULL);
+    json_decref(reply);
+    pass(session, 0);
+    return args;
+}
+
+static void fail_call(struct small_session *session, const char *method, int code, const char *text)
+{
+    struct waiting call;
+    struct err err = {0};
+
+    json_decref(take(session, method, &call));
+    (void)err_set(&err, code, "%s", text);
+    call.cb(call.ctx, NULL, &err);
+    pass(session, 0);
+}
+
+static json_t *node_reply(int index)
+{
+    return json_pack("{s:I, s:i, s:s, s:[{s:s}, {s:s}]}", "HeartbeatTTL", (json_int_t)10000000000,
+                     "Index", index, "LeaderRPCAddr", "a:4647", "Servers", "RPCAdvertiseAddr",
+                     "a:4647", "RPCAdvertiseAddr", "b:4647");
+}
+
+/* Registered, and heard of once. */
+static void join(struct small_session *session)
+{
+    pass(session, 10);
+    json_decref(answer(session, "Node.Register", node_reply(1)));
+    pass(session, 10);
+    json_decref(answer(session, "Node.UpdateStatus", node_reply(0)));
+}
+
+/* The servers list ID with INDEX (0: nothing) under the answer's index AT. */
+static void list(struct small_session *session, int at, const char *id, int index)
+{
+    json_t *allocs = json_object();
+
+    if (index != 0)
+        assert_int_equal(json_object_set_new(allocs, id, json_integer(index)), 0);
+    pass(session, 10);
+    json_decref(answer(session, "Node.GetClientAllocs",
+                       json_pack("{s:i, s:o}", "Index", at, "Allocs", allocs)));
+}
+
+static json_t *alloc_json(const char *id, int index, const char *desired, const char *command)
+{
+    json_t *json = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i,"
+        " s:{s:s, s:s, s:s, s:s, s:i, s:[s], s:[{s:s, s:i, s:[{s:s, s:s, s:{s:s}}]}]},"
+        " s:{s:{s:{s:{s:i}, s:{s:i}}}, s:{s:i}}}",
+        "ID", id, "Namespace", "default", "EvalID", two, "Name", "j.g[0]", "NodeID", "n", "JobID",
+        "j", "TaskGroup", "g", "DesiredStatus", desired, "ClientStatus", "pending", "CreateIndex",
+        5, "ModifyIndex", index, "AllocModifyIndex", index, "Job", "ID", "j", "Name", "j",
+        "Namespace", "default", "Type", "service", "Version", 0, "Datacenters", "dc1", "TaskGroups",
+        "Name", "g", "Count", 1, "Tasks", "Name", "web", "Driver", "raw_exec", "Config", "command",
+        command, "AllocatedResources", "Tasks", "web", "Cpu", "CpuShares", 100, "Memory",
+        "MemoryMB", 64, "Shared", "DiskMB", 10);
+
+    assert_non_null(json);
+    return json;
+}
+
+static void give(struct small_session *session, json_t *alloc)
+{
+    pass(session, 10);
+    json_decref(answer(session, "Alloc.GetAllocs", json_pack("{s:i, s:[o]}", "Index", 9, "Allocs",
+                                                             alloc)));
+    pass(session, 10);
+}
+
+/* Joined, with ONE running. */
+static void run_one(struct small_session *session)
+{
+    join(session);
+    list(session, 10, one, 6);
+    give(session, alloc_json(one, 6, "run", "/bin/a"));
+}
+
+static const struct alloc *here(const struct small_session *session, const char *id)
+{
+    return core_alloc(life_core(session->small->life), id);
+}
+
+static void restart(struct small_session *session)
+{
+    nomad_free(session->nomad);
+    forget_calls(session);
+    session->small->trace = NULL;
+    small_kill(session->small);
+    small_begin(session->small);
+    begin(session);
+    small_settle(session->small);
+}
+
+/* --- the session --- */
+
+static void test_nothing_is_asked_before_the_node_is_registered(void **state)
+{
+    struct small_session *session = *state;
+
+    pass(session, 10);
+    assert_null(waits(session, "Node.GetClientAllocs"));
+    assert_null(waits(session, "Node.UpdateStatus"));
+    json_t *args = answer(session, "Node.Register", node_reply(1));
+    json_t *node = json_object_get(args, "Node");
+    assert_string_equal(json_string_value(json_object_get(args, "AuthToken")), "");
+    assert_string_equal(json_string_value(json_object_get(args, "Region")), "global");
+    assert_string_equal(json_string_value(json_object_get(node, "SecretID")), "s");
+    assert_string_equal(json_string_value(json_object_get(node, "Status")), "initializing");
+    json_decref(args);
+    pass(session, 10);
+    assert_non_null(waits(session, "Node.GetClientAllocs"));
+    args = answer(session, "Node.UpdateStatus", node_reply(0));
+    assert_string_equal(json_string_value(json_object_get(args, "AuthToken")), "s");
+    json_decref(args);
+    pass(session, 9999);
+    assert_null(waits(session, "Node.UpdateStatus")); /* it is good for 10 s */
+    pass(session, 1);
+    assert_non_null(waits(session, "Node.UpdateStatus"));
+}
+
+static void test_one_that_does_not_answer_is_passed_over(void **state)
+{
+    struct small_session *session = *state;
+
+    pass(session, 10);
+    assert_string_equal(waits(session, "Node.Register")->server, "a:4647");
+    fail_call(session, "Node.Register", ERR_AGAIN, "nobody listens");
+    assert_null(waits(session, "Node.Register"));
+    pass(session, 1000);
+    assert_string_equal(waits(session, "Node.Register")->server, "b:4647");
+    fail_call(session, "Node.Register", ERR_AGAIN, "nobody listens");
+    pass(session, 1999); /* ever later */
+    assert_null(waits(session, "Node.Register"));
+    pass(session, 1);
+    assert_string_equal(waits(session, "Node.Register")->server, "a:4647");
+}
+
+static void test_a_node_that_is_not_known_registers_again(void **state)
+{
+    struct small_session *session = *state;
+
+    join(session);
+    pass(session, 10000);
+    fail_call(session, "Node.UpdateStatus", ERR_REFUSED, "node not found");
+    pass(session, 1);
+    assert_non_null(waits(session, "Node.Register"));
+}
+
+static void test_a_heartbeat_that_fails_is_tried_again(void **state)
+{
+    struct small_session *session = *state;
+
+    join(session);
+    pass(session, 10000);
+    fail_call(session, "Node.UpdateStatus", ERR_TIMEOUT, "no answer");
+    assert_null(waits(session, "Node.UpdateStatus"));
+    pass(session, 1000);
+    assert_non_null(waits(session, "Node.UpdateStatus"));
+    assert_null(waits(session, "Node.Register"));
+}
+
+static void test_a_node_that_has_changed_is_told_once(void **state)
+{
+    struct small_session *session = *state;
+
+    join(session);
+    nomad_node_changed(session->nomad); /* and has not */
+    pass(session, 6000);
+    assert_null(waits(session, "Node.Register"));
+    session->node_name = "other";
+    nomad_node_changed(session->nomad);
+    pass(session, 4000);
+    json_decref(answer(session, "Node.UpdateStatus", node_reply(0)));
+    pass(session, 1000);
+    json_t *args = answer(session, "Node.Register", node_reply(1));
+    json_t *node = json_object_get(args, "Node");
+    assert_string_equal(json_string_value(json_object_get(node, "Name")), "other");
+    assert_string_equal(json_string_value(json_object_get(node, "Status")), "ready");
+    json_decref(args);
+}
+
+/* --- what is to run --- */
+
+static void test_what_is_listed_is_pulled_and_runs(void **state)
+{
+    struct small_session *session = *state;
+
+    join(session);
+    list(session, 10, one, 6);
+    pass(session, 1);
+    json_t *ids = json_object_get(waits(session, "Alloc.GetAllocs")->args, "AllocIDs");
+    assert_int_equal(json_array_size(ids), 1);
+    assert_string_equal(json_string_value(json_array_get(ids, 0)), one);
+    give(session, alloc_json(one, 6, "run", "/bin/a"));
+    assert_int_equal(here(session, one)->machine.state, A_RUNNING);
+    assert_int_equal(here(session, one)->client_status, CLIENT_RUNNING);
+    assert_non_null(small_spec(session->small, "alloc/11111111-1111-4111-8111-111111111111"));
+    const json_t *args = waits(session, "Node.GetClientAllocs")->args;
+    assert_int_equal(json_integer_value(json_object_get(args, "MinQueryIndex")), 10);
+    assert_true(json_is_true(json_object_get(args, "AllowStale")));
+}
+
+static void test_who_is_stopped_ends_and_who_is_forgotten_goes(void **state)
+{
+    struct small_session *session = *state;
+
+    run_one(session);
+    list(session, 11, one, 7);
+    give(session, alloc_json(one, 7, "stop", "/bin/a"));
+    assert_int_equal(here(session, one)->machine.state, A_TERMINAL);
+    assert_int_equal(here(session, one)->client_status, CLIENT_COMPLETE);
+    list(session, 12, one, 0);
+    pass(session, 10);
+    assert_null(here(session, one));
+}
+
+static void test_who_runs_and_is_forgotten_is_ended(void **state)
+{
+    struct small_session *session = *state;
+
+    run_one(session);
+    list(session, 11, one, 0);
+    pass(session, 10);
+    assert_null(here(session, one));
+}
+
+static void test_a_server_that_lags_ends_nothing(void **state)
+{
+    struct small_session *session = *state;
+
+    run_one(session);
+    list(session, 9, one, 0);
+    pass(session, 10);
+    assert_int_equal(here(session, one)->machine.state, A_RUNNING);
+}
+
+static void test_an_answer_to_a_node_that_is_not_registered_ends_nothing(void **state)
+{
+    struct small_session *session = *state;
+
+    run_one(session);
+    pass(session, 10);
+    assert_non_null(waits(session, "Node.GetClientAllocs"));
+    pass(session, 10000);
+    fail_call(session, "Node.UpdateStatus", ERR_REFUSED, "node not found");
+    list(session, 50, one, 0);
+    pass(session, 10);
+    assert_int_equal(here(session, one)->machine.state, A_RUNNING);
+}
+
+static void test_an_alloc_that_is_missing_is_asked_for_again(void **state)
+{
+    struct small_session *session = *state;
+
+    join(session);
+    list(session, 10, one, 6);
+    pass(session, 1);
+    json_decref(answer(session, "Alloc.GetAllocs", json_pack("{s:i, s:[]}", "Index", 9, "Allocs")));
+    pass(session, 2000);
+    list(session, 10, one, 6);
+    give(session, alloc_json(one, 6, "run", "/bin/a"));
+    assert_int_equal(here(session, one)->machine.state, A_RUNNING);
+}
+
+static void test_what_is_over_for_the_servers_is_not_begun(void **state)
+{
+    struct small_session *session = *state;
+    json_t *alloc = alloc_json(one, 6, "run", "/bin/a");
+
+    assert_int_equal(json_object_set_new(alloc, "ClientStatus", json_string("failed")), 0);
+    join(session);
+    list(session, 10, one, 6);
+    give(session, alloc);
+    assert_null(here(session, one));
+    list(session, 11, one, 6); /* and not pulled again */
+    pass(session, 10);
+    assert_null(waits(session, "Alloc.GetAllocs"));
+    assert_non_null(waits(session, "Node.GetClientAllocs"));
+}
+
+/* --- restarts --- */
+
+static void test_after_a_restart_it_goes_on_and_starts_anew_only_when_asked_for(void **state)
+{
+    struct small_session *session = *state;
+
+    run_one(session);
+    restart(session);
+    assert_int_equal(here(session, one)->machine.state, A_RUNNING);
+    assert_false(here(session, one)->may_start);
+    join(session);
+    assert_false(here(session, one)->may_start);
+    list(session, 10, one, 6);
+    pass(session, 10);
+    assert_null(waits(session, "Alloc.GetAllocs")); /* it is as it was */
+    assert_true(here(session, one)->may_start);
+}
+
+static void test_a_newer_version_is_taken_after_a_restart(void **state)
+{
+    struct small_session *session = *state;
+    json_t *newer = alloc_json(one, 8, "run", "/bin/a");
+
+    assert_int_equal(
+        json_object_set_new(json_object_get(newer, "Job"), "Version", json_integer(3)), 0);
+    run_one(session);
+    restart(session);
+    join(session);
+    list(session, 12, one, 8);
+    give(session, newer);
+    assert_int_equal(here(session, one)->assign.job_version, 3);
+    assert_int_equal(here(session, one)->machine.state, A_RUNNING);
+    assert_true(here(session, one)->may_start);
+    restart(session);
+    join(session);
+    list(session, 12, one, 8);
+    pass(session, 10);
+    assert_null(waits(session, "Alloc.GetAllocs"));
+}
+
+/* --- what they hear --- */
+
+static const json_t *told(struct small_session *session, size_t number)
+{
+    const json_t *list = json_object_get(waits(session, "Node.UpdateAlloc")->args, "Alloc");
+
+    assert_true(number < json_array_size(list));
+    return json_array_get(list, number);
+}
+
+static const char *word_of(const json_t *json, const char *name)
+{
+    return json_string_value(json_object_get(json, name));
+}
+
+static void test_they_hear_what_has_become_of_it_once(void **state)
+{
+    struct small_session *session = *state;
+
+    run_one(session);
+    pass(session, 200);
+    assert_string_equal(word_of(told(session, 0), "ClientStatus"), "running");
+    assert_string_equal(word_of(told(session, 0), "NodeID"), "n");
+    json_decref(answer(session, "Node.UpdateAlloc", json_pack("{s:i}", "Index", 11)));
+    assert_int_equal(here(session, one)->acked_revision, here(session, one)->status_revision);
+    pass(session, 5000);
+    assert_null(waits(session, "Node.UpdateAlloc"));
+}
+
+static void test_what_was_not_heard_is_told_again(void **state)
+{
+    struct small_session *session = *state;
+
+    run_one(session);
+    pass(session, 200);
+    fail_call(session, "Node.UpdateAlloc", ERR_IO, "it is gone");
+    assert_int_not_equal(here(session, one)->acked_revision, here(session, one)->status_revision);
+    pass(session, 4999);
+    assert_null(waits(session, "Node.UpdateAlloc"));
+    pass(session, 1);
+    assert_string_equal(word_of(told(session, 0), "ClientStatus"), "running");
+}
+
+static void test_of_one_that_cannot_run_here_they_hear_why(void **state)
+{
+    struct small_session *session = *state;
+    json_t *alloc = alloc_json(one, 6, "run", "/bin/a");
+    json_t *groups = json_object_get(json_object_get(alloc, "Job"), "TaskGroups");
+    json_t *tasks = json_object_get(json_array_get(groups, 0), "Tasks");
+
+    assert_int_equal(json_object_set_new(json_array_get(tasks, 0), "Vault",
+                                         json_pack("{s:s}", "Role", "r")),
+                     0);
+    join(session);
+    list(session, 10, one, 6);
+    give(session, alloc);
+    assert_null(here(session, one));
+    pass(session, 200);
+    assert_string_equal(word_of(told(session, 0), "ClientStatus"), "failed");
+    assert_non_null(strstr(word_of(told(session, 0), "ClientDescription"), "Vault"));
+    json_decref(answer(session, "Node.UpdateAlloc", json_pack("{s:i}", "Index", 11)));
+    pass(session, 5000);
+    assert_null(waits(session, "Node.UpdateAlloc"));
+}
+
+static void test_who_had_taken_the_node_for_lost_hears_all_again(void **state)
+{
+    struct small_session *session = *state;
+
+    run_one(session);
+    pass(session, 200);
+    json_decref(answer(session, "Node.UpdateAlloc", json_pack("{s:i}", "Index", 11)));
+    pass(session, 10000);
+    json_decref(answer(session, "Node.UpdateStatus", node_reply(30)));
+    pass(session, 200);
+    assert_string_equal(word_of(told(session, 0), "ClientStatus"), "running");
+    json_decref(answer(session, "Node.UpdateAlloc", json_pack("{s:i}", "Index", 31)));
+    pass(session, 1);
+    assert_non_null(waits(session, "Node.UpdateStatus")); /* now it is ready */
+}
+
+static void test_nothing_is_told_before_they_have_said_what_is_to_run(void **state)
+{
+    struct small_session *session = *state;
+
+    run_one(session);
+    restart(session);
+    join(session);
+    pass(session, 5000);
+    assert_null(waits(session, "Node.UpdateAlloc"));
+    list(session, 10, one, 6);
+    pass(session, 1000);
+    assert_non_null(waits(session, "Node.UpdateAlloc"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SESSION_TEST(test_nothing_is_asked_before_the_node_is_registered),
+        SESSION_TEST(test_one_that_does_not_answer_is_passed_over),
+        SESSION_TEST(test_a_node_that_is_not_known_registers_again),
+        SESSION_TEST(test_a_heartbeat_that_fails_is_tried_again),
+        SESSION_TEST(test_a_node_that_has_changed_is_told_once),
+        SESSION_TEST(test_what_is_listed_is_pulled_and_runs),
+        SESSION_TEST(test_who_is_stopped_ends_and_who_is_forgotten_goes),
+        SESSION_TEST(test_who_runs_and_is_forgotten_is_ended),
+        SESSION_TEST(test_a_server_that_lags_ends_nothing),
+        SESSION_TEST(test_an_answer_to_a_node_that_is_not_registered_ends_nothing),
+        SESSION_TEST(test_an_alloc_that_is_missing_is_asked_for_again),
+        SESSION_TEST(test_what_is_over_for_the_servers_is_not_begun),
+        SESSION_TEST(test_after_a_restart_it_goes_on_and_starts_anew_only_when_asked_for),
+        SESSION_TEST(test_a_newer_version_is_taken_after_a_restart),
+        SESSION_TEST(test_they_hear_what_has_become_of_it_once),
+        SESSION_TEST(test_what_was_not_heard_is_told_again),
+        SESSION_TEST(test_of_one_that_cannot_run_here_they_hear_why),
+        SESSION_TEST(test_who_had_taken_the_node_for_lost_hears_all_again),
+        SESSION_TEST(test_nothing_is_told_before_they_have_said_what_is_to_run),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
