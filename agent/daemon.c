@@ -18,7 +18,7 @@
 #include "agent/perform/scripts.h"
 #include "agent/perform/strays.h"
 #include "agent/perform/volumes.h"
-#include "agent/servers.h"
+#include "agent/servers/servers.h"
 #include "agent/world.h"
 #include "hooks/hosted/hosted.h"
 #include "inspect/inspect.h"
@@ -38,6 +38,7 @@ struct daemon {
     struct daemon_process process;
     struct world_loop *world;
     struct api *api;
+    struct servers *servers; /* NULL: there are none */
     char network_dir[PATH_SIZE];
     struct hooks_network network;
     struct hooks_fetch fetch;
@@ -164,7 +165,7 @@ static void drivers_changed(void *ctx)
     if (parts->alone != NULL) /* else it is noted when there is a life */
         note_health(parts);
     alone_node_changed(parts->alone);
-    servers_node_changed(parts->servers);
+    nomad_node_changed(parts->nomad);
 }
 
 static bool find_starting(void *ctx, const struct machine_id *id, const struct machine *record)
@@ -190,7 +191,7 @@ static void plugins_found(void *ctx, const struct spec_pairs *versions)
 
     node_set_plugins(&parts->node, versions);
     alone_node_changed(parts->alone);
-    servers_node_changed(parts->servers);
+    nomad_node_changed(parts->nomad);
 }
 
 static void host_plugins_found(void *ctx, const struct spec_pairs *versions)
@@ -199,7 +200,7 @@ static void host_plugins_found(void *ctx, const struct spec_pairs *versions)
 
     node_set_host_plugins(&parts->node, versions);
     alone_node_changed(parts->alone);
-    servers_node_changed(parts->servers);
+    nomad_node_changed(parts->nomad);
 }
 
 static bool has_driver(void *ctx, const char *name)
@@ -505,8 +506,7 @@ static void close_parts(struct daemon *daemon)
 {
     struct parts *parts = &daemon->parts;
 
-    servers_free(parts->servers);
-    parts->servers = NULL;
+    servers_free(daemon->servers);
     api_free(daemon->api);
     if (parts->life != NULL)
         life_forget_callers(parts->life);
@@ -573,7 +573,7 @@ static int open_parts(struct daemon *daemon, struct err *err)
     if (code < 0)
         return code;
     struct assign_plans plans = plans_of(daemon->parts.config);
-    daemon->parts.servers = servers_new(&daemon->parts, daemon->api, &plans);
+    daemon->servers = servers_new(&daemon->parts, daemon->api, &plans);
     count_files(daemon);
     return 0;
 }

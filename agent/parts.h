@@ -21,7 +21,7 @@
 #include "server/alone/alone.h"
 
 struct catalogue;
-struct servers;
+struct nomad;
 
 struct parts {
     const struct config *config;
@@ -53,7 +53,7 @@ struct parts {
     struct health health;        /* of its drivers */
     struct tally *tally;         /* for those who watch */
     struct catalogue *catalogue; /* what allocs offer */
-    struct servers *servers;     /* who decide what runs; NULL: this node does */
+    struct nomad *nomad;         /* with servers, who decide what runs; NULL: this node does */
 };
 
 #endif

@@ -9,8 +9,8 @@
 #include "agent/node/cores.h"
 #include "agent/perform/perform.h"
 #include "agent/perform/strays.h"
-#include "agent/servers.h"
 #include "io/log.h"
+#include "server/nomad/nomad.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ static void trace(void *ctx, const struct journal_event *event)
     else if (event->id.kind == MACHINE_ALLOC && event->event.kind == AE_UPDATE)
         specs_renew(world->parts->specs, event->id.text);
     catalogue_note(world->parts->catalogue, event);
-    servers_note(world->parts->servers, event);
+    nomad_note(world->parts->nomad, event);
     if (world->parts->config->publishes_allocs && event->id.kind == MACHINE_TASK)
         note_task(world->parts, event);
     if (!log_wants(LOG_DEBUG))
@@ -213,7 +213,7 @@ static bool turn(void *ctx)
     check_guard_push(&guard, on_check_failed, world);
     bool more = life_turn(parts->life);
     catalogue_settle(parts->catalogue);
-    servers_settle(parts->servers);
+    nomad_settle(parts->nomad);
     check_guard_pop(&guard);
     uint64_t turns = core_figures(parts->core).turns;
 

@@ -158,7 +158,7 @@ uint16_t http_server_port(const struct http_server *server);
  * cannot be used those that there are stay. */
 int http_server_renew(struct http_server *server, const struct http_tls *tls, struct err *err);
 
-/* True if the request has come by a UNIX socket. */
+/* True if the request has come by a UNIX socket, or is of a guest. */
 bool http_is_local(const struct http_exchange *exchange);
 
 /* Of the request, borrowed until the exchange has been answered. */
@@ -201,6 +201,42 @@ void http_stream_begin(struct http_exchange *exchange, int status, const char *c
                        void (*on_drain)(void *ctx), void *ctx);
 size_t http_stream_write(struct http_exchange *exchange, const void *bytes, size_t length);
 void http_stream_end(struct http_exchange *exchange);
+
+/* --- guests: requests that have not come by HTTP --- */
+
+struct http_pair {
+    const char *name, *value;
+};
+
+/* What a handler is asked, and who hears its answer; copied but for CTX. */
+struct http_guest {
+    const char *method, *path;
+    const struct http_pair *query, *headers; /* names of headers in any case */
+    size_t query_count, headers_count;
+    const void *body;
+    size_t body_length;
+
+    /* The answer begins with STATUS; then come its BYTES, piece by piece, and its end, after which
+     * the exchange is gone.  on_bytes returns how many are queued and not yet taken by whoever
+     * reads: a producer holds back, and goes on after http_guest_drained.  Callbacks come from
+     * inside what the handler calls, which may be from inside http_guest_begin's caller. */
+    void (*on_begin)(void *ctx, int status);
+    size_t (*on_bytes)(void *ctx, const void *bytes, size_t length);
+    void (*on_end)(void *ctx);
+    void *ctx;
+};
+
+/* An exchange for GUEST, to be given to a handler at once. */
+struct http_exchange *http_guest_begin(const struct http_guest *guest);
+
+/* All that was queued has been taken. */
+void http_guest_drained(struct http_exchange *exchange);
+
+/* BYTES for an exchange that is a tunnel; dropped if it is none. */
+void http_guest_send(struct http_exchange *exchange, const void *bytes, size_t length);
+
+/* Whoever asked does not wait any more: no callback of his comes, and the exchange is gone. */
+void http_guest_leave(struct http_exchange *exchange);
 
 /* --- connections handed over to another protocol (101) --- */
 

@@ -9,6 +9,7 @@
 
 #include "agent/version.h"
 #include "server/alone/alone.h"
+#include "server/nomad/nomad.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,6 +58,39 @@ static void set_figure(json_t *to, const char *name, uint64_t figure)
     check(json_object_set_new(to, name, json_string(text)) == 0);
 }
 
+/* "host:port,host:port", the one that is asked first. */
+static json_t *known_servers(const struct api *api)
+{
+    char text[SERVERS_TEXT_SIZE] = "";
+    struct nomad_standing standing = {.servers_count = 0};
+
+    if (api->parts->nomad != NULL)
+        nomad_describe(api->parts->nomad, &standing);
+    for (size_t i = 0; i < standing.servers_count; i++) {
+        (void)text_append(text, sizeof(text), i == 0 ? "" : ","); /* may be cut */
+        (void)text_append(text, sizeof(text), nomad_server(api->parts->nomad, i));
+    }
+    return json_string(text);
+}
+
+/* How the session with servers is, if there is one. */
+static void set_session(json_t *to, struct api *api)
+{
+    struct nomad_standing standing;
+
+    if (api->parts->nomad == NULL)
+        return;
+    nomad_describe(api->parts->nomad, &standing);
+    uint64_t since_ms = life_now_ms(api->parts->life) - standing.heard_ms;
+    check(json_object_set_new(to, "registered", json_string(standing.registered ? "true" : "false")) ==
+          0);
+    check(json_object_set_new(to, "synced", json_string(standing.synced ? "true" : "false")) == 0);
+    check(json_object_set_new(to, "server_trouble", api_text(standing.trouble)) == 0);
+    if (standing.heard_ms != 0)
+        set_figure(to, "last_heartbeat_ms", since_ms);
+    set_figure(to, "heartbeat_ttl_ms", standing.ttl_ms);
+}
+
 static json_t *format_stats(struct api *api)
 {
     struct core *core = api->parts->core;
@@ -64,7 +98,8 @@ static json_t *format_stats(struct api *api)
     json_t *client = json_object(), *runtime = json_object();
 
     check(json_object_set_new(client, "node_id", api_text(api->parts->node.identity.id)) == 0);
-    check(json_object_set_new(client, "known_servers", json_string("")) == 0);
+    check(json_object_set_new(client, "known_servers", known_servers(api)) == 0);
+    set_session(client, api);
     set_figure(client, "num_allocations", core_count(core, MACHINE_ALLOC));
     set_figure(runtime, "pid", (uint64_t)getpid());
     set_figure(runtime, "turns", figures.turns);
@@ -110,10 +145,18 @@ void api_agent_members(struct api_request *request)
                         api_text(config->datacenter), "Members", format_member(request->api)));
 }
 
-/* There are no servers to join, and none to be told of. */
+/* Of a node that stands alone there are none. */
 void api_agent_servers(struct api_request *request)
 {
-    api_reply(request, json_array());
+    const struct nomad *session = request->api->parts->nomad;
+    struct nomad_standing standing = {.servers_count = 0};
+    json_t *list = json_array();
+
+    if (session != NULL)
+        nomad_describe(session, &standing);
+    for (size_t i = 0; i < standing.servers_count; i++)
+        check(json_array_append_new(list, json_string(nomad_server(session, i))) == 0);
+    api_reply(request, list);
 }
 
 void api_status_leader(struct api_request *request)

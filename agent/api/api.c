@@ -246,7 +246,7 @@ static void on_request(void *ctx, struct http_exchange *exchange)
         request = request_of(api, exchange, route, argument);
         if (is_of_other_region(api, exchange))
             api_refuse(&request, 404, "No path to region");
-        else if (!api_is_allowed(&request))
+        else if (!api_is_decided_here(&request) || !api_is_allowed(&request))
             return; /* it was refused */
         else if (api->deferred_count >= API_DEFERRED_MAX && route_changes(route))
             api_refuse(&request, 503, "%d changes wait to be stored already: try again",
@@ -254,6 +254,11 @@ static void on_request(void *ctx, struct http_exchange *exchange)
         else if (api_is_served(&request) && (route->blocks == BLOCKS_NOT || !park(&request)))
             route->handle(&request);
     }
+}
+
+void api_serve(struct api *api, struct http_exchange *exchange)
+{
+    on_request(api, exchange);
 }
 
 /* --- the door --- */

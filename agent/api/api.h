@@ -9,6 +9,7 @@
 #define CAIRN_AGENT_API_API_H
 
 #include "agent/parts.h"
+#include "io/http.h"
 
 struct api;
 
@@ -29,6 +30,9 @@ const char *api_address(const struct api *api);
  * there is no such alloc. */
 json_t *api_describe_node(struct api *api);
 json_t *api_describe_alloc(struct api *api, const char *alloc);
+
+/* Answers EXCHANGE, of somebody whom a server has let do what he asks for. */
+void api_serve(struct api *api, struct http_exchange *exchange);
 
 /* Reads the certificates again that the configuration, which has some, names. */
 int api_renew(struct api *api, struct err *err);

@@ -236,6 +236,9 @@ void api_act(struct api_request *request, json_t *body,
 /* True if its query has nothing that Nomad acts on and its route does not; else it is refused. */
 bool api_is_served(struct api_request *request);
 
+/* True if this node decides what REQUEST is about; else servers do, and it is refused. */
+bool api_is_decided_here(struct api_request *request);
+
 /* True if its query names no other node and no other server, or ID (may be NULL), which is of its
  * body, no other node; else it is refused. */
 bool api_is_of_this_agent(struct api_request *request);

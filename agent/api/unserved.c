@@ -9,6 +9,9 @@
 #include "agent/api/part.h"
 
 #include "agent/config/config.h"
+#include "server/nomad/nomad.h"
+
+#include <string.h>
 
 enum { ROUTES_MAX = 9 };
 
@@ -72,6 +75,47 @@ bool api_is_served(struct api_request *request)
         return false;
     }
     return true;
+}
+
+/* Of all else a client of servers knows nothing that they do not know better. */
+static const char *const of_clients[] = {
+    "/v1/agent/*",
+    "/v1/client/*",
+    "/v1/allocations",
+    "/v1/allocation/*",
+    "/v1/nodes",
+    "/v1/node/*",
+    "/v1/metrics",
+    "/v1/regions",
+    "/v1/status/*",
+    "/v1/event/stream",
+};
+
+static bool is_of_clients(const char *path)
+{
+    for (size_t i = 0; i < COUNT_OF(of_clients); i++) {
+        size_t length = strcspn(of_clients[i], "*");
+
+        if (strncmp(path, of_clients[i], length) == 0 &&
+            (of_clients[i][length] == '*' || path[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+bool api_is_decided_here(struct api_request *request)
+{
+    const struct nomad *session = request->api->parts->nomad;
+    const struct api_route *route = request->route;
+    bool changes = (route->methods & API_GET) == 0 && !text_starts_with(route->path, "/v1/client/");
+
+    if (session == NULL || (is_of_clients(route->path) && !changes))
+        return true;
+    api_refuse(request, 501,
+               "This node is a client of servers (%s), who decide that: ask one of them, as with "
+               "NOMAD_ADDR=http://HOST:4646",
+               nomad_server(session, 0));
+    return false;
 }
 
 bool api_names_this_node(struct api_request *request, const char *id)

@@ -38,6 +38,8 @@ static const char *lookup(const struct http_exchange *exchange, enum MHD_ValueKi
 
 const char *http_query(const struct http_exchange *exchange, const char *name)
 {
+    if (exchange->guest != NULL)
+        return guest_query(exchange->guest, name, 0);
     return lookup(exchange, MHD_GET_ARGUMENT_KIND, name);
 }
 
@@ -62,6 +64,8 @@ const char *http_query_again(const struct http_exchange *exchange, const char *n
 {
     struct again again = {.name = name, .left = count};
 
+    if (exchange->guest != NULL)
+        return guest_query(exchange->guest, name, count);
     if (exchange->connection != NULL)
         (void)MHD_get_connection_values(exchange->connection->mhd, MHD_GET_ARGUMENT_KIND, see_again,
                                         &again); /* their count */
@@ -70,6 +74,8 @@ const char *http_query_again(const struct http_exchange *exchange, const char *n
 
 const char *http_header(const struct http_exchange *exchange, const char *name)
 {
+    if (exchange->guest != NULL)
+        return guest_header(exchange->guest, name);
     return lookup(exchange, MHD_HEADER_KIND, name);
 }
 
@@ -132,6 +138,10 @@ void http_respond(struct http_exchange *exchange, int status, const char *conten
 {
     static const char no_room[] = "too many large answers are on their way: try again\n";
 
+    if (exchange->guest != NULL) {
+        guest_respond(exchange, status, body, length);
+        return;
+    }
     if (!exchange_take_answer(exchange, length)) {
         status = MHD_HTTP_SERVICE_UNAVAILABLE;
         content_type = "text/plain";
@@ -179,13 +189,18 @@ void http_stream_begin(struct http_exchange *exchange, int status, const char *c
                        const struct http_header_line *headers, size_t headers_count,
                        void (*on_drain)(void *ctx), void *ctx)
 {
+    exchange->on_drain = on_drain;
+    exchange->on_drain_ctx = ctx;
+    if (exchange->guest != NULL) {
+        exchange->state = EXCHANGE_STREAMING;
+        guest_begin(exchange, status);
+        return;
+    }
     answer(exchange, status, content_type,
            MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, on_stream_read,
                                              exchange->connection, NULL));
     add_headers(exchange, headers, headers_count);
     exchange->state = EXCHANGE_STREAMING;
-    exchange->on_drain = on_drain;
-    exchange->on_drain_ctx = ctx;
     exchange_give_body(exchange); /* the stream's queue from now on */
     if (exchange->connection != NULL)
         connection_resume(exchange->connection);
@@ -196,6 +211,8 @@ size_t http_stream_write(struct http_exchange *exchange, const void *bytes, size
     struct connection *connection = exchange->connection;
 
     check(exchange->state == EXCHANGE_STREAMING);
+    if (exchange->guest != NULL)
+        return guest_write(exchange, bytes, length);
     if (connection == NULL || connection->condemned || length == 0)
         return buffer_length(&exchange->body);
     bool first = buffer_length(&exchange->body) == 0;
@@ -224,6 +241,10 @@ void http_stream_end(struct http_exchange *exchange)
 {
     check(exchange->state == EXCHANGE_STREAMING);
 
+    if (exchange->guest != NULL) {
+        guest_end(exchange);
+        return;
+    }
     exchange->state = EXCHANGE_ANSWERED;
     if (exchange->connection == NULL)
         exchange_free(exchange);

@@ -16,8 +16,11 @@ enum exchange_state {
     EXCHANGE_TUNNEL,    /* another protocol has the connection, or will in a moment */
 };
 
+struct guest;
+
 struct http_exchange {
     struct connection *connection; /* NULL: the peer is gone, nobody was told */
+    struct guest *guest;           /* who has asked in place of one; NULL: nobody */
     enum exchange_state state;
     bool begun;  /* the library has shown us the head */
     int refusal; /* the status to answer with instead of asking the handler, or 0 */
@@ -122,6 +125,15 @@ void connection_on_completed(void *ctx, struct MHD_Connection *mhd, void **reque
 
 /* Adds a line to RESPONSE unless HTTP cannot carry it. */
 void response_add_header(struct MHD_Response *response, const char *name, const char *value);
+
+/* --- guest.c --- */
+
+const char *guest_query(const struct guest *guest, const char *name, size_t count);
+const char *guest_header(const struct guest *guest, const char *name);
+void guest_respond(struct http_exchange *exchange, int status, const void *body, size_t length);
+void guest_begin(struct http_exchange *exchange, int status);
+size_t guest_write(struct http_exchange *exchange, const void *bytes, size_t length);
+void guest_end(struct http_exchange *exchange);
 
 /* --- tls.c --- */
 

@@ -335,5 +335,6 @@ int http_server_renew(struct http_server *server, const struct http_tls *tls, st
 
 bool http_is_local(const struct http_exchange *exchange)
 {
-    return exchange->connection != NULL && exchange->connection->server->unix_socket != NULL;
+    return exchange->guest != NULL ||
+           (exchange->connection != NULL && exchange->connection->server->unix_socket != NULL);
 }

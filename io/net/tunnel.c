@@ -125,6 +125,12 @@ void http_tunnel_begin(struct http_exchange *exchange, const struct http_header_
                        size_t headers_count, const struct http_tunnel *tunnel)
 {
     check(exchange->state == EXCHANGE_WAITING);
+    if (exchange->guest != NULL) {
+        exchange->state = EXCHANGE_TUNNEL;
+        exchange->tunnel = *tunnel;
+        guest_begin(exchange, MHD_HTTP_SWITCHING_PROTOCOLS);
+        return;
+    }
     exchange->response = MHD_create_response_for_upgrade(on_upgraded, NULL);
     check(exchange->response != NULL);
     for (size_t i = 0; i < headers_count; i++)
@@ -142,6 +148,8 @@ size_t http_tunnel_write(struct http_exchange *exchange, const void *bytes, size
     struct connection *connection = exchange->connection;
 
     check(exchange->state == EXCHANGE_TUNNEL);
+    if (exchange->guest != NULL)
+        return guest_write(exchange, bytes, length);
     if (connection == NULL || connection->condemned || length == 0)
         return buffer_length(&exchange->body);
     if (!buffer_append(&exchange->body, bytes, length, QUEUE_MAX) ||
@@ -166,6 +174,10 @@ void http_tunnel_end(struct http_exchange *exchange)
 
     check(exchange->state == EXCHANGE_TUNNEL);
     exchange->ending = true;
+    if (exchange->guest != NULL) {
+        guest_end(exchange);
+        return;
+    }
     if (connection != NULL && connection->upgraded != NULL) {
         watch_socket(connection);
         end_if_sent(connection);

@@ -64,7 +64,8 @@ void nomad_wake(struct nomad *nomad)
 
 void nomad_settle(struct nomad *nomad)
 {
-    arm(nomad);
+    if (nomad != NULL)
+        arm(nomad);
 }
 
 void nomad_heard(struct nomad *nomad)

@@ -68,7 +68,7 @@ void nomad_start(struct nomad *nomad);
 /* It is time, as ARM was told. */
 void nomad_wake(struct nomad *nomad);
 
-/* EVENT was committed. */
+/* These take NULL, of a node without servers.  EVENT was committed. */
 void nomad_note(struct nomad *nomad, const struct journal_event *event);
 
 /* A turn is over. */

@@ -202,7 +202,7 @@ void session_beat_soon(struct nomad *nomad)
 
 void nomad_node_changed(struct nomad *nomad)
 {
-    if (nomad->started && nomad->change_at_ms == 0)
+    if (nomad != NULL && nomad->started && nomad->change_at_ms == 0)
         nomad->change_at_ms = nomad_now_ms(nomad) +
                               policy_tell_node_ms(nomad->config.random(nomad->config.ctx));
 }

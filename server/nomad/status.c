@@ -44,7 +44,7 @@ void nomad_note(struct nomad *nomad, const struct journal_event *event)
 {
     bool of_alloc = event->id.kind == MACHINE_ALLOC;
 
-    if ((!of_alloc && event->id.kind != MACHINE_TASK) || !nomad->started)
+    if (nomad == NULL || (!of_alloc && event->id.kind != MACHINE_TASK) || !nomad->started)
         return;
     if (of_alloc && event->event.kind == AE_STATUS_ACKED)
         return;

@@ -1,11 +1,10 @@
 /*
  * Connections to servers: one to each that is called, made when it is, kept until it ends.
  */
-#include "agent/servers.h"
+#include "agent/servers/part.h"
 
 #include "agent/world.h"
 #include "io/log.h"
-#include "io/rpc.h"
 
 #include <stdlib.h>
 #include <sys/random.h>
@@ -34,10 +33,16 @@ struct servers {
 
 static void called(void *ctx, struct rpc_called *called, const char *method, const json_t *args)
 {
-    (void)ctx;
-    (void)method;
-    (void)args;
-    rpc_refuse_unknown(called);
+    const struct link *link = ctx;
+
+    calls_begin(link->servers->api, called, method, args);
+}
+
+static void opened(void *ctx, struct rpc_stream *stream, const char *method, const json_t *args)
+{
+    const struct link *link = ctx;
+
+    streams_begin(link->servers->api, stream, method, args);
 }
 
 static void ended(void *ctx, const struct err *why)
@@ -76,6 +81,8 @@ static int open_link(struct link *link, struct err *err)
         .address = link->address,
         .tls = servers->parts->config->tls_rpc ? &servers->tls : NULL,
         .called = called,
+        .streams = streams_know,
+        .opened = opened,
         .ended = ended,
         .ctx = link,
     };
@@ -228,6 +235,7 @@ struct servers *servers_new(struct parts *parts, struct api *api, const struct a
         .datacenter = parts->node.known.datacenter,
     };
     servers->nomad = nomad_new(&config, addresses, count);
+    parts->nomad = servers->nomad;
     nomad_start(servers->nomad);
     return servers;
 }
@@ -238,6 +246,7 @@ void servers_free(struct servers *servers)
 
     if (servers == NULL)
         return;
+    servers->parts->nomad = NULL;
     nomad_free(servers->nomad); /* hears no answer any more */
     io_timer_stop(&servers->timer);
     while (servers->vain != NULL)
@@ -248,29 +257,4 @@ void servers_free(struct servers *servers)
         free(link);
     }
     free(servers);
-}
-
-/* --- what happens here --- */
-
-void servers_note(struct servers *servers, const struct journal_event *event)
-{
-    if (servers != NULL)
-        nomad_note(servers->nomad, event);
-}
-
-void servers_settle(struct servers *servers)
-{
-    if (servers != NULL)
-        nomad_settle(servers->nomad);
-}
-
-void servers_node_changed(struct servers *servers)
-{
-    if (servers != NULL)
-        nomad_node_changed(servers->nomad);
-}
-
-const struct nomad *servers_session(const struct servers *servers)
-{
-    return servers == NULL ? NULL : servers->nomad;
 }
