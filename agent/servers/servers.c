@@ -50,8 +50,8 @@ static void ended(void *ctx, const struct err *why)
     struct link *link = ctx;
     struct rpc *rpc = link->rpc;
 
-    log_info("server", "connection is over server=%s why=%s", log_value(link->address),
-             log_value(why->text));
+    log_debug("server", "connection is over server=%s why=%s", log_value(link->address),
+              log_value(why->text));
     link->rpc = NULL;
     rpc_close(rpc);
 }

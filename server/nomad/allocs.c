@@ -98,14 +98,12 @@ static void give_up(struct nomad *nomad)
     nomad->listing = nomad->pulled = NULL;
 }
 
-static void asked_in_vain(struct nomad *nomad, const char *method, const struct err *err)
+static void asked_in_vain(struct nomad *nomad, const struct err *err)
 {
     give_up(nomad);
     ask_in(nomad, policy_ask_again_ms(draw(nomad)));
-    say(&nomad->config.say, SAY_WARN, "server", "cannot ask what is to run method=%s error=%s",
-        method, text_value(err->text));
     if (err->code == ERR_REFUSED && strstr(err->text, "node secret ID does not match") != NULL)
-        session_lost(nomad);
+        registration_lost(nomad);
 }
 
 static void listed(struct nomad *nomad, const json_t *reply, const struct err *err)
@@ -115,7 +113,7 @@ static void listed(struct nomad *nomad, const json_t *reply, const struct err *e
 
     nomad->asking = false;
     if (reply == NULL) {
-        asked_in_vain(nomad, "Node.GetClientAllocs", err);
+        asked_in_vain(nomad, err);
         return;
     }
     if (!nomad->registered)
@@ -148,7 +146,7 @@ static void pulled(struct nomad *nomad, const json_t *reply, const struct err *e
 
     nomad->asking = false;
     if (reply == NULL) {
-        asked_in_vain(nomad, "Alloc.GetAllocs", err);
+        asked_in_vain(nomad, err);
         return;
     }
     if (nomad->listing == NULL)

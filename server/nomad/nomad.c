@@ -56,7 +56,7 @@ static void arm(struct nomad *nomad)
 
 void nomad_wake(struct nomad *nomad)
 {
-    session_wake(nomad);
+    registration_wake(nomad);
     allocs_wake(nomad);
     status_wake(nomad);
     arm(nomad);

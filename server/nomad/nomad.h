@@ -1,7 +1,7 @@
 /*
  * The node as a client of Nomad's servers: they decide what runs here.
  *
- *     register -> heartbeats          (session.c)
+ *     register -> heartbeats          (registration.c)
  *     ask for allocs -> ASSIGN, UPDATE, STOP, DESTROY, AUTHORIZED          (allocs.c)
  *     what the machines say of them -> Node.UpdateAlloc -> STATUS_ACKED          (status.c)
  *
@@ -48,8 +48,6 @@ struct nomad_config {
     json_t *(*describe_alloc)(void *ctx, const char *alloc);
     /* SPEC (moved) is what an alloc runs by that is about to be committed.  May be NULL. */
     void (*placed)(void *ctx, struct alloc_spec *spec);
-    /* The session has changed: see nomad_describe.  May be NULL. */
-    void (*changed)(void *ctx);
     struct assign_plans plans;
     const char *datacenter; /* of the node */
 };

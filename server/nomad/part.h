@@ -2,7 +2,7 @@
  * Inside server/nomad/ only: what its parts share.
  *
  * nomad.c makes it and says when each part is to be woken; servers.c calls whichever server is the
- * one to be asked; session.c registers the node and keeps it alive; allocs.c learns what is to run,
+ * one to be asked; registration.c registers the node and keeps it alive; allocs.c learns what is to run,
  * place.c does it, and status.c tells what has become of it.
  */
 #ifndef CAIRN_SERVER_NOMAD_PART_H
@@ -45,7 +45,7 @@ struct pushed_list {
     size_t count, size;
 };
 
-/* The rows of session.c. */
+/* The rows of registration.c. */
 enum session_state { SESSION_AWAY, SESSION_REGISTERING, SESSION_HERE, SESSION_BEATING };
 
 struct nomad {
@@ -58,7 +58,7 @@ struct nomad {
     size_t servers_count;
     struct asked *asked; /* calls under way */
 
-    /* session.c */
+    /* registration.c */
     enum session_state session;
     uint64_t session_at_ms; /* node time of what it does next, 0: it waits for an answer */
     uint32_t tries;         /* to register, that have failed in a row */
@@ -81,6 +81,7 @@ struct nomad {
     /* status.c */
     bool pushing, telling_all;
     uint64_t push_at_ms; /* node time; 0: there is nothing to tell */
+    uint64_t push_after_ms; /* and not before, as it has just failed */
     struct pushed_list pushed;
 };
 
@@ -94,7 +95,7 @@ static inline uint64_t nomad_now_ms(const struct nomad *nomad)
 
 /* --- servers.c --- */
 
-/* Calls METHOD of the server whose turn it is, with the region and the secret in ARGS (moved);
+/* Calls METHOD (a literal) of the server whose turn it is, with the region and the secret in ARGS (moved);
  * AS_STRANGER: without the secret.  The server is passed over next time if it does not answer. */
 void servers_call(struct nomad *nomad, const char *method, json_t *args, bool as_stranger,
                   uint64_t timeout_ms, void (*cb)(struct nomad *nomad, const json_t *reply,
@@ -105,15 +106,15 @@ void servers_learn(struct nomad *nomad, const json_t *list);
 
 void servers_end(struct nomad *nomad);
 
-/* --- session.c --- */
+/* --- registration.c --- */
 
-void session_wake(struct nomad *nomad);
+void registration_wake(struct nomad *nomad);
 
 /* They say that they do not know this node, or not by this secret. */
-void session_lost(struct nomad *nomad);
+void registration_lost(struct nomad *nomad);
 
 /* The statuses that kept the node from being ready have been heard. */
-void session_beat_soon(struct nomad *nomad);
+void registration_beat_soon(struct nomad *nomad);
 
 /* --- allocs.c --- */
 

@@ -11,6 +11,7 @@ typedef void answered(struct nomad *nomad, const json_t *reply, const struct err
 struct asked {
     struct nomad *nomad; /* NULL: it has ended meanwhile */
     char server[NOMAD_ADDRESS_SIZE];
+    const char *method;
     answered *cb;
     struct asked *next, **link;
 };
@@ -27,10 +28,23 @@ static void pass_over(struct nomad *nomad, const char *server)
     memcpy(nomad->servers[nomad->servers_count - 1], first, sizeof(first));
 }
 
-static void changed(struct nomad *nomad)
+/* Said once, until something succeeds: a server may be away for days. */
+static void fail(struct nomad *nomad, const struct asked *asked, const struct err *err)
 {
-    if (nomad->config.changed != NULL)
-        nomad->config.changed(nomad->config.ctx);
+    if (nomad->trouble[0] == '\0' || err->code == ERR_REFUSED)
+        say(&nomad->config.say, SAY_WARN, "server", "a call fails server=%s method=%s error=%s",
+            text_value(asked->server), asked->method, text_value(err->text));
+    (void)text_format(nomad->trouble, sizeof(nomad->trouble), "%s: %s", asked->server,
+                      err->text); /* may be cut */
+    pass_over(nomad, asked->server);
+}
+
+static void succeed(struct nomad *nomad, const struct asked *asked)
+{
+    if (nomad->trouble[0] != '\0')
+        say(&nomad->config.say, SAY_INFO, "server", "calls are answered again server=%s",
+            text_value(asked->server));
+    nomad->trouble[0] = '\0';
 }
 
 static void on_reply(void *ctx, const json_t *reply, const struct err *err)
@@ -44,19 +58,15 @@ static void on_reply(void *ctx, const json_t *reply, const struct err *err)
         if (asked->next != NULL)
             asked->next->link = asked->link;
     }
-    if (nomad != NULL && reply == NULL) {
-        pass_over(nomad, asked->server);
-        (void)text_format(nomad->trouble, sizeof(nomad->trouble), "%s: %s", asked->server,
-                          err->text); /* may be cut */
-    } else if (nomad != NULL) {
-        nomad->trouble[0] = '\0';
-    }
+    if (nomad != NULL && reply == NULL)
+        fail(nomad, asked, err);
+    else if (nomad != NULL)
+        succeed(nomad, asked);
     free(asked);
     if (nomad == NULL)
         return;
     cb(nomad, reply, err);
     nomad_heard(nomad);
-    changed(nomad);
 }
 
 void servers_call(struct nomad *nomad, const char *method, json_t *args, bool as_stranger,
@@ -68,6 +78,7 @@ void servers_call(struct nomad *nomad, const char *method, json_t *args, bool as
     check(args != NULL);
     asked->nomad = nomad;
     asked->cb = cb;
+    asked->method = method;
     asked->next = nomad->asked;
     asked->link = &nomad->asked;
     if (asked->next != NULL)

@@ -18,6 +18,8 @@ static void push_in(struct nomad *nomad, uint64_t wait_ms)
 {
     uint64_t at_ms = nomad_now_ms(nomad) + wait_ms;
 
+    if (at_ms < nomad->push_after_ms)
+        at_ms = nomad->push_after_ms;
     if (nomad->push_at_ms == 0 || at_ms < nomad->push_at_ms)
         nomad->push_at_ms = at_ms;
 }
@@ -112,6 +114,7 @@ static void pushed(struct nomad *nomad, const json_t *reply, const struct err *e
 {
     struct pushed_list list = nomad->pushed;
 
+    (void)err; /* it is told again */
     nomad->pushing = false;
     nomad->pushed = (struct pushed_list){0};
     for (size_t i = 0; i < list.count; i++) {
@@ -123,15 +126,13 @@ static void pushed(struct nomad *nomad, const json_t *reply, const struct err *e
     }
     free(list.items);
     if (reply == NULL) {
-        nomad->push_at_ms = nomad_now_ms(nomad) +
-                            policy_push_again_ms(nomad->config.random(nomad->config.ctx));
-        say(&nomad->config.say, SAY_WARN, "server", "statuses are not heard error=%s",
-            text_value(err->text));
+        nomad->push_at_ms = nomad->push_after_ms =
+            nomad_now_ms(nomad) + policy_push_again_ms(nomad->config.random(nomad->config.ctx));
         return;
     }
     if (nomad->telling_all && nomad->push_at_ms == 0) {
         nomad->telling_all = false;
-        session_beat_soon(nomad);
+        registration_beat_soon(nomad);
     }
 }
 

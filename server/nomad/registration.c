@@ -72,10 +72,8 @@ static bool says_unknown(const struct err *err)
                                         strstr(err->text, "node secret ID does not match") != NULL);
 }
 
-static enum session_event event_of(struct nomad *nomad, const char *what, const struct err *err)
+static enum session_event event_of(const struct err *err)
 {
-    say(&nomad->config.say, SAY_WARN, "server", "%s server=%s error=%s", what,
-        text_value(nomad->servers[0]), text_value(err->text));
     return says_unknown(err) ? SESSION_UNKNOWN : SESSION_FAILED;
 }
 
@@ -83,7 +81,7 @@ static void registered(struct nomad *nomad, const json_t *reply, const struct er
 {
     if (reply == NULL) {
         nomad->tries++;
-        step(nomad, event_of(nomad, "cannot register this node", err));
+        step(nomad, event_of(err));
         return;
     }
     if (!nomad->registered)
@@ -97,7 +95,7 @@ static void registered(struct nomad *nomad, const json_t *reply, const struct er
 static void beaten(struct nomad *nomad, const json_t *reply, const struct err *err)
 {
     if (reply == NULL) {
-        step(nomad, event_of(nomad, "the servers do not hear this node", err));
+        step(nomad, event_of(err));
         return;
     }
     /* They had taken it for something else than ready: what runs here is told again. */
@@ -189,12 +187,12 @@ static void step(struct nomad *nomad, enum session_event event)
     }
 }
 
-void session_lost(struct nomad *nomad)
+void registration_lost(struct nomad *nomad)
 {
     step(nomad, SESSION_UNKNOWN);
 }
 
-void session_beat_soon(struct nomad *nomad)
+void registration_beat_soon(struct nomad *nomad)
 {
     if (nomad->session == SESSION_HERE)
         in_ms(nomad, 0);
@@ -216,7 +214,7 @@ static bool is_other(const struct nomad *nomad)
     return digest != nomad->node_told;
 }
 
-void session_wake(struct nomad *nomad)
+void registration_wake(struct nomad *nomad)
 {
     uint64_t now_ms = nomad_now_ms(nomad);
 
