@@ -71,10 +71,69 @@ static void test_what_nomad_has_and_we_have_not_is_refused_by_name(void **state)
     refuse(fixture, "a.hcl", "plugin \"docker\" {}\n", "a.hcl:1:1:", "no plugin \"docker\"");
     refuse(fixture, "a.hcl", "server {\n  bootstrap_expect = 1\n}\n",
            "a.hcl:2:3:", "server.bootstrap_expect is not available: cairn is no server");
-    refuse(fixture, "a.hcl", "client {\n  servers = [\"10.0.0.1\"]\n}\n",
-           "a.hcl:2:3:", "joining servers is not available");
+    refuse(fixture, "a.hcl", "client {\n  server_join {\n    retry_max = 3\n  }\n}\n",
+           "a.hcl:3:5:", "retry_max is not available");
     refuse(fixture, "a.hcl", "server {\n  enabled = true\n}\n", "a.hcl:2:3:", "no server");
     refuse(fixture, "a.hcl", "client {\n  enabled = false\n}\n", "a.hcl:2:3:", "run nothing");
+}
+
+static void test_servers_are_addresses_that_get_a_port(void **state)
+{
+    static const struct {
+        const char *text, *servers; /* NULL: refused */
+    } rows[] = {
+        {"servers = [\"10.0.0.1\", \"b:99\", \"fd00::1\", \"[fd00::2]\", \"[fd00::3]:7\"]",
+         "10.0.0.1:4647,b:99,[fd00::1]:4647,[fd00::2]:4647,[fd00::3]:7"},
+        {"servers = []", ""},
+        {"server_join {\n  retry_join = [\"a\"]\n}", "a:4647"},
+        {"servers = [\"\", \"a\"]", "a:4647"},
+        {"servers = [\"a:0\"]", NULL},
+        {"servers = [\"a:70000\"]", NULL},
+        {"servers = [\"a b\"]", NULL},
+        {"servers = [\"http://a\"]", NULL},
+        {"servers = [\"[fd00::1\"]", NULL},
+    };
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+    struct err *err = &fixture->scratch->err;
+    char text[512];
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        config_free(config);
+        config_defaults(config);
+        assert_true(text_format(text, sizeof(text), "data_dir = \"/d\"\nclient {\n %s\n}\n",
+                                rows[i].text));
+        assert_int_equal(read_text(fixture, "a.hcl", text), 0);
+        assert_int_equal(config_finish(config, err), rows[i].servers == NULL ? ERR_INVALID : 0);
+        if (rows[i].servers != NULL)
+            assert_string_equal(config->servers, rows[i].servers);
+        else
+            assert_non_null(strstr(err->text, "is no address"));
+    }
+}
+
+static void test_servers_have_tokens_and_certificates_of_their_own(void **state)
+{
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+    struct err *err = &fixture->scratch->err;
+
+    config_free(config);
+    config_defaults(config);
+    assert_int_equal(read_text(fixture, "a.hcl",
+                               "data_dir = \"/d\"\nclient {\n servers = [\"a\"]\n}\n"
+                               "acl {\n enabled = true\n}\n"),
+                     0);
+    assert_int_equal(config_finish(config, err), ERR_INVALID);
+    assert_non_null(strstr(err->text, "tokens of servers"));
+    config_free(config);
+    config_defaults(config);
+    assert_int_equal(read_text(fixture, "a.hcl",
+                               "data_dir = \"/d\"\nclient {\n servers = [\"a\"]\n}\n"
+                               "tls {\n rpc = true\n ca_file = \"/a\"\n}\n"),
+                     0);
+    assert_int_equal(config_finish(config, err), ERR_INVALID);
+    assert_non_null(strstr(err->text, "tls.rpc needs"));
 }
 
 /* FORMAT with VALUE in the place of its %s. */
@@ -674,7 +733,6 @@ static void test_tls_says_all_that_it_needs(void **state)
         assert_int_equal(config_finish(config, err), ERR_INVALID);
         assert_non_null(strstr(err->text, wrong[i].part));
     }
-    refuse(fixture, "a.hcl", "tls {\n  rpc = true\n}\n", "a.hcl:2:3:", "speaks with no servers");
     refuse(fixture, "a.hcl", "tls {\n  tls_cipher_suites = \"x\"\n}\n",
            "a.hcl:2:3:", "tls_cipher_suites is not available");
     config_free(config);
@@ -758,6 +816,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_unknown_key_is_refused_with_place_and_hint),
         TEST(test_what_nomad_has_and_we_have_not_is_refused_by_name),
+        TEST(test_servers_are_addresses_that_get_a_port),
+        TEST(test_servers_have_tokens_and_certificates_of_their_own),
         TEST(test_keys_with_one_value_are_taken_with_that),
         TEST(test_values_of_the_wrong_kind_are_refused),
         TEST(test_text_longer_than_its_field_is_refused),
