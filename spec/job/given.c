@@ -48,8 +48,9 @@ static json_t *from_legacy(const json_t *alloc)
 
         check(json_object_set_new(tasks, name, task) == 0);
     }
-    json_t *given = json_pack("{s:o, s:{s:o}}", "Tasks", tasks, "Shared", "Networks",
-                              list_or_none(shared, "Networks"));
+    json_t *given =
+        json_pack("{s:o, s:{s:o, s:I}}", "Tasks", tasks, "Shared", "Networks",
+                  list_or_none(shared, "Networks"), "DiskMB", whole_of(shared, "DiskMB"));
     check(given != NULL);
     return given;
 }

@@ -79,12 +79,26 @@ static json_t *prepare_task(const json_t *task, const json_t *given)
     return copy;
 }
 
+/* The disk of GROUP, which is its copy, as it was given. */
+static void put_disk(json_t *group, const json_t *given)
+{
+    const json_t *disk = json_object_get(group, "EphemeralDisk");
+    json_t *size_mb = json_object_get(json_object_get(given, "Shared"), "DiskMB");
+
+    if (json_integer_value(size_mb) <= 0 || !json_is_object(disk))
+        return;
+    json_t *copy = copy_of(disk);
+    check(json_object_set(copy, "SizeMB", size_mb) == 0);
+    check(json_object_set_new(group, "EphemeralDisk", copy) == 0);
+}
+
 static json_t *prepare_group(const json_t *group, const json_t *given)
 {
     json_t *copy = copy_of(group), *tasks = json_array();
     const json_t *list = json_object_get(group, "Tasks"), *task;
     size_t i;
 
+    put_disk(copy, given);
     json_array_foreach(list, i, task)
     {
         json_t *prepared = json_is_object(task) ? prepare_task(task, given)
@@ -218,7 +232,9 @@ static void set_update(json_t *raw)
 
     if (group != NULL && spec_job_type(text_of(raw, "Type"), &type) &&
         (type == JOB_SERVICE || type == JOB_SYSTEM))
-        check(json_object_set_new(group, "Update", json_pack("{s:i}", "ProgressDeadline", 0)) == 0);
+        check(json_object_set_new(
+                  group, "Update",
+                  json_pack("{s:i, s:i}", "MaxParallel", 1, "ProgressDeadline", 0)) == 0);
 }
 
 static int read_prepared(const json_t *prepared, const char *group, json_t **ret_job,
