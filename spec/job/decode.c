@@ -593,8 +593,21 @@ static void decode_cores(struct decoding *decoding, const json_t *alloc, struct 
 
 /* --- volumes --- */
 
-/* What only a volume of type csi has; which plugin it is of was found out when it was placed, or ""
- * is written of those that a server placed. */
+/* Which plugin a volume of type csi is of was found out when it was placed; null is written where a
+ * server placed it, and has not said it yet. */
+static const char *decode_plugin(struct decoding *decoding, const json_t *plugins, const char *name)
+{
+    const char *plugin;
+
+    if (json_is_null(json_object_get(plugins, name)))
+        return "";
+    plugin = get_text(decoding, plugins, name, PLUGIN_NAME_SIZE);
+    if (*plugin == '\0' || strchr(plugin, '/') != NULL)
+        damaged(decoding, "VolumePlugins", "a plugin for each volume of type csi");
+    return plugin;
+}
+
+/* What only a volume of type csi has. */
 static void decode_claim(struct decoding *decoding, const json_t *group, const json_t *plugins,
                          struct spec_volume *volume)
 {
@@ -603,9 +616,7 @@ static void decode_claim(struct decoding *decoding, const json_t *group, const j
 
     volume->fs_type = get_text(decoding, options, "FSType", SPEC_NAME_SIZE);
     volume->mount_flags = get_texts(decoding, options, "MountFlags");
-    volume->plugin = get_text(decoding, plugins, volume->name, PLUGIN_NAME_SIZE);
-    if (json_object_get(plugins, volume->name) == NULL || strchr(volume->plugin, '/') != NULL)
-        damaged(decoding, "VolumePlugins", "a plugin for each volume of type csi");
+    volume->plugin = decode_plugin(decoding, plugins, volume->name);
 }
 
 static void decode_volumes(struct decoding *decoding, const json_t *alloc, const json_t *group,

@@ -144,62 +144,65 @@ static struct spec_rescheduled *read_history(const json_t *alloc, size_t *ret_co
     return list;
 }
 
+/* One alloc of a server on its way to its text; all of it is borrowed. */
 struct placing {
+    const struct served_node *node;
+    const struct served_alloc *served;
+    const json_t *alloc; /* as the server sent it */
+    const json_t *given; /* what it gave it */
+    const json_t *group; /* of its job, as it was read */
     struct jobspec_placement placement;
     struct spec_port ports[SPEC_PORTS_MAX];
-    struct spec_pair plugins[SPEC_VOLUMES_MAX];
     struct spec_volume volumes[SPEC_VOLUMES_MAX];
     char sources[SPEC_VOLUMES_MAX][SPEC_SOURCE_SIZE];
 };
 
-static const char *plugin_of(const struct served_node *node, const char *volume)
+static json_t *plugin_of(const struct served_node *node, const char *volume)
 {
     for (size_t i = 0; i < node->plugins.count; i++) {
         if (text_equal(node->plugins.items[i].key, volume))
-            return node->plugins.items[i].value;
+            return json_string(node->plugins.items[i].value);
     }
-    return "";
+    return json_null();
 }
 
-static int find_plugins(struct placing *placing, const json_t *group,
-                        const struct served_node *node, struct err *err)
+/* As jobspec_add_plugins, but for what is not known of them yet. */
+static int put_plugins(struct placing *placing, json_t *value, struct err *err)
 {
-    struct spec_pairs *plugins = &placing->placement.plugins;
     size_t count;
 
-    plugins->items = placing->plugins;
-    if (!jobspec_volumes(group, placing->placement.index, placing->volumes, placing->sources,
-                         &count))
+    if (!jobspec_volumes(placing->group, placing->placement.index, placing->volumes,
+                         placing->sources, &count))
         return err_set(err, ERR_CORRUPT, "the volumes of the group are damaged");
     for (size_t i = 0; i < count; i++) {
         const char *name = placing->volumes[i].name;
 
         if (placing->volumes[i].type == VOLUME_CSI)
-            plugins->items[plugins->count++] =
-                (struct spec_pair){.key = name, .value = plugin_of(node, name)};
+            check(json_object_set_new(jobspec_member(value, "VolumePlugins", json_object), name,
+                                      plugin_of(placing->node, name)) == 0);
     }
     return 0;
 }
 
-static int find_ports(struct placing *placing, const json_t *group, const json_t *given,
-                      struct err *err)
+static int find_ports(struct placing *placing, struct err *err)
 {
     struct spec_ports *ports = &placing->placement.ports;
 
     ports->items = placing->ports;
-    if (!jobspec_ports(group, placing->ports, &ports->count))
+    if (!jobspec_ports(placing->group, placing->ports, &ports->count))
         return err_set(err, ERR_CORRUPT, "the networks of the group are damaged");
-    return jobspec_take_ports(given, ports, err);
+    return jobspec_take_ports(placing->given, ports, err);
 }
 
 /* What no placement of this node says. */
-static void put_rest(const json_t *alloc, const struct served_alloc *served, const json_t *given,
-                     json_t *value)
+static void put_rest(const struct placing *placing, json_t *value)
 {
-    const json_t *group = jobspec_group(json_object_get(alloc, "Job"), served->group);
+    const struct served_alloc *served = placing->served;
+    /* The update block as it was sent: what was read of it is for nobody. */
+    const json_t *sent = jobspec_group(json_object_get(placing->alloc, "Job"), served->group);
 
-    jobspec_put_deployment(value, group, served->deployment_id);
-    jobspec_add_given_cores(value, given);
+    jobspec_put_deployment(value, sent, served->deployment_id);
+    jobspec_add_given_cores(value, placing->given);
     if (served->canary)
         check(json_object_set_new(value, "Canary", json_true()) == 0);
     if (served->stop_after_lost_ns >= 0)
@@ -210,46 +213,41 @@ static void put_rest(const json_t *alloc, const struct served_alloc *served, con
                                   json_integer((json_int_t)served->modify_index)) == 0);
 }
 
-/* The text of ALLOC, whose JOB was read; PLACING is zero but for its history. */
-static int write(const json_t *alloc, const struct served_alloc *served, const json_t *job,
-                 const struct served_node *node, const json_t *given, struct placing *placing,
-                 json_t **ret_value, struct err *err)
+static int find_place(struct placing *placing, struct err *err)
 {
-    const json_t *group = jobspec_group(job, served->group);
+    const struct served_alloc *served = placing->served;
     struct jobspec_placement *placement = &placing->placement;
 
     placement->group = served->group;
     placement->alloc_id = served->id;
     placement->eval_id = uuid_is_valid(served->eval_id) ? served->eval_id : "";
-    placement->datacenter = node->datacenter;
-    placement->create_time_unix_ns = json_integer_value(json_object_get(alloc, "CreateTime"));
+    placement->datacenter = placing->node->datacenter;
+    placement->create_time_unix_ns =
+        json_integer_value(json_object_get(placing->alloc, "CreateTime"));
     placement->create_index = served->create_index;
     placement->previous_id = served->previous_id;
     if (!read_index(served->name, &placement->index))
         return err_set(err, ERR_CORRUPT, "the name of the alloc, \"%.100s\", has no index",
                        served->name);
-    int code = find_plugins(placing, group, node, err);
-    if (code == 0)
-        code = find_ports(placing, group, given, err);
-    if (code == 0)
-        code = jobspec_alloc_value(job, placement, ret_value, err);
-    if (code == 0)
-        put_rest(alloc, served, given, *ret_value);
-    return code;
+    return find_ports(placing, err);
 }
 
-static int make(const json_t *alloc, const struct served_alloc *served, const json_t *job,
-                const struct served_node *node, const json_t *given, json_t **ret_value,
-                struct err *err)
+/* PLACING as a new reference, with JOB that was read of it. */
+static int make_value(struct placing *placing, const json_t *job, json_t **ret_value,
+                      struct err *err)
 {
-    struct placing *placing = calloc(1, sizeof(*placing));
+    struct spec_rescheduled *history =
+        read_history(placing->alloc, &placing->placement.rescheduled_count);
+    int code = find_place(placing, err);
 
-    check(placing != NULL);
-    struct spec_rescheduled *history = read_history(alloc, &placing->placement.rescheduled_count);
     placing->placement.rescheduled = history;
-    int code = write(alloc, served, job, node, given, placing, ret_value, err);
+    if (code == 0)
+        code = jobspec_alloc_value(job, &placing->placement, ret_value, err);
+    if (code == 0)
+        code = put_plugins(placing, *ret_value, err);
+    if (code == 0)
+        put_rest(placing, *ret_value);
     free(history);
-    free(placing);
     return code;
 }
 
@@ -257,20 +255,28 @@ int served_alloc_read(const json_t *alloc, const struct served_node *node,
                       struct served_alloc *ret_alloc, char **ret_text, size_t *ret_length,
                       struct alloc_spec **ret_spec, struct err *err)
 {
-    json_t *given, *job = NULL, *value = NULL;
     int code = served_alloc_peek(alloc, ret_alloc, err);
 
     if (code != 0)
         return code;
-    given = jobspec_given(alloc);
+    struct placing *placing = calloc(1, sizeof(*placing));
+    json_t *given = jobspec_given(alloc), *job = NULL, *value = NULL;
+    check(placing != NULL);
+    placing->node = node;
+    placing->served = ret_alloc;
+    placing->alloc = alloc;
+    placing->given = given;
     code = jobspec_read_served(alloc, given, &job, err);
-    if (code == 0)
-        code = make(alloc, ret_alloc, job, node, given, &value, err);
+    if (code == 0) {
+        placing->group = jobspec_group(job, ret_alloc->group);
+        code = make_value(placing, job, &value, err);
+    }
     if (code == 0)
         code = jobspec_write_alloc(value, ret_text, ret_length, ret_spec, err);
     json_decref(value);
     json_decref(job);
     json_decref(given);
+    free(placing);
     return code;
 }
 

@@ -651,6 +651,7 @@ static void test_a_volume_of_a_plugin_waits_for_its_name(void **state)
     assert_int_equal(spec->volumes_count, 1);
     assert_string_equal(spec->volumes[0].source, "id[2]");
     assert_string_equal(spec->volumes[0].plugin, "");
+    assert_text("VolumePlugins", "{'data': null}");
     forget();
     assert_int_equal(served_alloc_read(alloc, &knows, &served, &raw, &raw_length, &spec, &err), 0);
     assert_string_equal(spec->volumes[0].plugin, "plugin");
