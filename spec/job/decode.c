@@ -6,19 +6,13 @@
  * points to.
  */
 #include "fsm/fields.h"
-#include "spec/arena.h"
-#include "spec/job/part.h"
+#include "spec/job/decoding.h"
 #include "spec/names.h"
 #include "spec/template.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct holder {
-    struct alloc_spec spec; /* first: the caller's pointer is the holder's */
-    struct arena arena;
-};
 
 void alloc_spec_free(struct alloc_spec *spec)
 {
@@ -30,154 +24,26 @@ void alloc_spec_free(struct alloc_spec *spec)
     free(holder);
 }
 
-/* --- fields --- */
-
-struct decoding {
-    struct holder *holder;
-    struct err *err;
-    int code; /* the first mistake; later reads do nothing */
-};
-
-static void damaged(struct decoding *decoding, const char *field, const char *wanted)
-{
-    if (decoding->code == 0)
-        decoding->code = err_set(decoding->err, ERR_CORRUPT,
-                                 "specification of an alloc: %s is not %s", field, wanted);
-}
-
-static const json_t *get_object(struct decoding *decoding, const json_t *from, const char *field)
-{
-    const json_t *object = json_object_get(from, field);
-
-    if (!json_is_object(object))
-        damaged(decoding, field, "an object");
-    return object;
-}
-
-/* A text of less than SIZE bytes; missing is "". */
-static const char *get_text(struct decoding *decoding, const json_t *from, const char *field,
-                            size_t size)
-{
-    const json_t *value = json_object_get(from, field);
-
-    if (value == NULL)
-        return "";
-    if (!json_is_string(value) || json_string_length(value) >= size ||
-        strlen(json_string_value(value)) != json_string_length(value)) {
-        damaged(decoding, field, "a text of the length allowed");
-        return "";
-    }
-    return arena_text(&decoding->holder->arena, json_string_value(value));
-}
-
-static const char *get_name(struct decoding *decoding, const json_t *from, const char *field,
-                            const char *(*fault_of)(const char *text))
-{
-    const char *text = get_text(decoding, from, field, SPEC_NAME_SIZE);
-
-    if (fault_of(text) != NULL)
-        damaged(decoding, field, "a name");
-    return text;
-}
-
-/* A whole number from 0 to MAX; missing is 0. */
-static uint64_t get_whole(struct decoding *decoding, const json_t *from, const char *field,
-                          uint64_t max)
-{
-    const json_t *value = json_object_get(from, field);
-
-    if (value == NULL)
-        return 0;
-    json_int_t number = json_integer_value(value);
-    if (!json_is_integer(value) || number < 0 || (uint64_t)number > max) {
-        damaged(decoding, field, "a whole number in its range");
-        return 0;
-    }
-    return (uint64_t)number;
-}
-
-static uint32_t get_u32(struct decoding *decoding, const json_t *from, const char *field)
-{
-    return (uint32_t)get_whole(decoding, from, field, INT32_MAX);
-}
+/* --- task --- */
 
 /* How much memory a task may have beyond what it asks for. */
 static int32_t get_memory_max(struct decoding *decoding, const json_t *resources)
 {
     if (json_integer_value(json_object_get(resources, "MemoryMaxMB")) == SPEC_MEMORY_UNLIMITED)
         return SPEC_MEMORY_UNLIMITED;
-    return (int32_t)get_u32(decoding, resources, "MemoryMaxMB");
+    return (int32_t)decoding_u32(decoding, resources, "MemoryMaxMB");
 }
-
-/* Nanoseconds to milliseconds, up: a short delay stays a delay. */
-static uint64_t get_ms(struct decoding *decoding, const json_t *from, const char *field)
-{
-    uint64_t ns = get_whole(decoding, from, field, DURATION_MS_MAX * 1000000);
-
-    return ns / 1000000 + (ns % 1000000 != 0);
-}
-
-static bool get_bool(struct decoding *decoding, const json_t *from, const char *field)
-{
-    const json_t *value = json_object_get(from, field);
-
-    if (value != NULL && !json_is_boolean(value))
-        damaged(decoding, field, "a bool");
-    return json_is_true(value);
-}
-
-static int compare_pairs(const void *a, const void *b)
-{
-    const struct spec_pair *left = a, *right = b;
-
-    return strcmp(left->key, right->key);
-}
-
-/* The pairs of MAPS, sorted by key; of two with one key the later map's. */
-static struct spec_pairs get_pairs(struct decoding *decoding, const json_t *const *maps,
-                                   size_t maps_count, const char *what)
-{
-    json_t *merged = json_object(), *value;
-    struct spec_pairs pairs = {0};
-    const char *key;
-
-    for (size_t i = 0; i < maps_count; i++) {
-        if (maps[i] == NULL)
-            continue;
-        if (!json_is_object(maps[i]) || json_object_update(merged, (json_t *)maps[i]) != 0)
-            damaged(decoding, what, "a map of texts");
-    }
-    pairs.items =
-        arena_new(&decoding->holder->arena, (json_object_size(merged) + 1) * sizeof(*pairs.items));
-    json_object_foreach(merged, key, value)
-    {
-        const char *text = json_string_value(value);
-
-        if (text == NULL || strlen(text) != json_string_length(value)) {
-            damaged(decoding, what, "a map of texts");
-            continue;
-        }
-        pairs.items[pairs.count++] =
-            (struct spec_pair){.key = arena_text(&decoding->holder->arena, key),
-                               .value = arena_text(&decoding->holder->arena, text)};
-    }
-    json_decref(merged);
-    qsort(pairs.items, pairs.count, sizeof(*pairs.items), compare_pairs);
-    return pairs;
-}
-
-/* --- task --- */
 
 static void decode_restart(struct decoding *decoding, const json_t *from, struct spec_restart *to)
 {
-    const char *mode = get_text(decoding, from, "Mode", 8);
+    const char *mode = decoding_text(decoding, from, "Mode", 8);
 
-    to->attempts = get_u32(decoding, from, "Attempts");
-    to->interval_ms = get_ms(decoding, from, "Interval");
-    to->delay_ms = get_ms(decoding, from, "Delay");
+    to->attempts = decoding_u32(decoding, from, "Attempts");
+    to->interval_ms = decoding_ms(decoding, from, "Interval");
+    to->delay_ms = decoding_ms(decoding, from, "Delay");
     to->mode_delay = text_equal(mode, "delay");
     if (!to->mode_delay && !text_equal(mode, "fail"))
-        damaged(decoding, "Mode", "a restart mode");
+        decoding_damaged(decoding, "Mode", "a restart mode");
 }
 
 static void decode_lifecycle(struct decoding *decoding, const json_t *from, struct task_spec *task)
@@ -192,15 +58,15 @@ static void decode_lifecycle(struct decoding *decoding, const json_t *from, stru
     task->lifecycle = LIFECYCLE_MAIN;
     if (json_object_get(from, "Lifecycle") == NULL)
         return;
-    const json_t *block = get_object(decoding, from, "Lifecycle");
-    const char *hook = get_text(decoding, block, "Hook", 16);
+    const json_t *block = decoding_object(decoding, from, "Lifecycle");
+    const char *hook = decoding_text(decoding, block, "Hook", 16);
     for (size_t i = 0; i < COUNT_OF(hooks); i++) {
         if (text_equal(hook, hooks[i].hook))
             task->lifecycle = hooks[i].lifecycle;
     }
     if (task->lifecycle == LIFECYCLE_MAIN)
-        damaged(decoding, "Hook", "a lifecycle hook");
-    task->sidecar = get_bool(decoding, block, "Sidecar");
+        decoding_damaged(decoding, "Hook", "a lifecycle hook");
+    task->sidecar = decoding_bool(decoding, block, "Sidecar");
 }
 
 static const char *decode_config(struct decoding *decoding, const json_t *from)
@@ -210,7 +76,7 @@ static const char *decode_config(struct decoding *decoding, const json_t *from)
     if (config == NULL)
         return "{}";
     if (!json_is_object(config)) {
-        damaged(decoding, "Config", "an object");
+        decoding_damaged(decoding, "Config", "an object");
         return "{}";
     }
     char *text = json_dumps(config, JSON_COMPACT | JSON_SORT_KEYS);
@@ -226,7 +92,7 @@ static void decode_mounts(struct decoding *decoding, const json_t *from, struct 
     size_t count = json_array_size(list), i;
 
     if (count > SPEC_MOUNTS_MAX || (list != NULL && !json_is_array(list))) {
-        damaged(decoding, "VolumeMounts", "a list of mounts");
+        decoding_damaged(decoding, "VolumeMounts", "a list of mounts");
         return;
     }
     if (count == 0)
@@ -237,11 +103,12 @@ static void decode_mounts(struct decoding *decoding, const json_t *from, struct 
     {
         struct spec_volume_mount *to = &task->volume_mounts[i];
 
-        to->volume = get_name(decoding, mount, "Volume", spec_group_name_fault);
-        to->destination = get_text(decoding, mount, "Destination", SPEC_PLACE_SIZE);
-        to->read_only = get_bool(decoding, mount, "ReadOnly");
-        if (!spec_propagation(get_text(decoding, mount, "PropagationMode", 16), &to->propagation))
-            damaged(decoding, "PropagationMode", "a mode of propagation");
+        to->volume = decoding_name(decoding, mount, "Volume", spec_group_name_fault);
+        to->destination = decoding_text(decoding, mount, "Destination", SPEC_PLACE_SIZE);
+        to->read_only = decoding_bool(decoding, mount, "ReadOnly");
+        if (!spec_propagation(decoding_text(decoding, mount, "PropagationMode", 16),
+                              &to->propagation))
+            decoding_damaged(decoding, "PropagationMode", "a mode of propagation");
     }
 }
 
@@ -251,7 +118,7 @@ static void decode_artifacts(struct decoding *decoding, const json_t *from, stru
     size_t count = json_array_size(list), i;
 
     if (count > SPEC_ARTIFACTS_MAX || (list != NULL && !json_is_array(list))) {
-        damaged(decoding, "Artifacts", "a list of artifacts");
+        decoding_damaged(decoding, "Artifacts", "a list of artifacts");
         return;
     }
     if (count == 0)
@@ -264,13 +131,13 @@ static void decode_artifacts(struct decoding *decoding, const json_t *from, stru
         const json_t *options[] = {json_object_get(artifact, "GetterOptions")};
         const json_t *headers[] = {json_object_get(artifact, "GetterHeaders")};
 
-        to->source = get_text(decoding, artifact, "GetterSource", SPEC_SOURCE_URL_SIZE);
-        to->destination = get_text(decoding, artifact, "RelativeDest", SPEC_PLACE_SIZE);
-        if (!spec_artifact_mode(get_text(decoding, artifact, "GetterMode", 8), &to->mode))
-            damaged(decoding, "GetterMode", "a mode of an artifact");
-        to->insecure = get_bool(decoding, artifact, "GetterInsecure");
-        to->options = get_pairs(decoding, options, 1, "GetterOptions");
-        to->headers = get_pairs(decoding, headers, 1, "GetterHeaders");
+        to->source = decoding_text(decoding, artifact, "GetterSource", SPEC_SOURCE_URL_SIZE);
+        to->destination = decoding_text(decoding, artifact, "RelativeDest", SPEC_PLACE_SIZE);
+        if (!spec_artifact_mode(decoding_text(decoding, artifact, "GetterMode", 8), &to->mode))
+            decoding_damaged(decoding, "GetterMode", "a mode of an artifact");
+        to->insecure = decoding_bool(decoding, artifact, "GetterInsecure");
+        to->options = decoding_pairs(decoding, options, 1, "GetterOptions");
+        to->headers = decoding_pairs(decoding, headers, 1, "GetterHeaders");
     }
 }
 
@@ -281,38 +148,19 @@ static int64_t get_id(struct decoding *decoding, const json_t *from, const char 
 
     if (value == NULL || json_is_null(value) || json_integer_value(value) == -1)
         return -1;
-    return (int64_t)get_whole(decoding, from, field, INT32_MAX);
-}
-
-static struct spec_texts get_texts(struct decoding *decoding, const json_t *from, const char *field)
-{
-    const json_t *list = json_object_get(from, field), *item;
-    struct spec_texts texts = {0};
-    size_t i;
-
-    texts.items =
-        arena_new(&decoding->holder->arena, (json_array_size(list) + 1) * sizeof(*texts.items));
-    json_array_foreach(list, i, item)
-    {
-        if (!json_is_string(item) || strlen(json_string_value(item)) != json_string_length(item))
-            damaged(decoding, field, "a list of texts");
-        else
-            texts.items[texts.count++] =
-                arena_text(&decoding->holder->arena, json_string_value(item));
-    }
-    return texts;
+    return (int64_t)decoding_whole(decoding, from, field, INT32_MAX);
 }
 
 static void decode_script(struct decoding *decoding, const json_t *template, struct spec_script *to)
 {
     const json_t *script = json_object_get(template, "ChangeScript");
 
-    to->command = get_text(decoding, script, "Command", SPEC_PLACE_SIZE);
-    to->arguments = get_texts(decoding, script, "Args");
-    to->timeout_ms = get_ms(decoding, script, "Timeout");
-    to->fails_task = get_bool(decoding, script, "FailOnError");
+    to->command = decoding_text(decoding, script, "Command", SPEC_PLACE_SIZE);
+    to->arguments = decoding_texts(decoding, script, "Args");
+    to->timeout_ms = decoding_ms(decoding, script, "Timeout");
+    to->fails_task = decoding_bool(decoding, script, "FailOnError");
     if (*to->command == '\0' || to->arguments.count >= SPEC_SCRIPT_ARGUMENTS_MAX)
-        damaged(decoding, "ChangeScript", "a command");
+        decoding_damaged(decoding, "ChangeScript", "a command");
 }
 
 static void decode_change(struct decoding *decoding, const json_t *template,
@@ -320,16 +168,16 @@ static void decode_change(struct decoding *decoding, const json_t *template,
 {
     const json_t *wait = json_object_get(template, "Wait");
 
-    to->once = get_bool(decoding, template, "Once");
-    to->signal = get_text(decoding, template, "ChangeSignal", 32);
-    to->splay_ms = get_ms(decoding, template, "Splay");
-    if (!spec_change(get_text(decoding, template, "ChangeMode", 16), &to->change))
-        damaged(decoding, "ChangeMode", "a mode of a change");
+    to->once = decoding_bool(decoding, template, "Once");
+    to->signal = decoding_text(decoding, template, "ChangeSignal", 32);
+    to->splay_ms = decoding_ms(decoding, template, "Splay");
+    if (!spec_change(decoding_text(decoding, template, "ChangeMode", 16), &to->change))
+        decoding_damaged(decoding, "ChangeMode", "a mode of a change");
     if (to->change == SPEC_CHANGE_SCRIPT)
         decode_script(decoding, template, &to->script);
     if (json_is_object(wait)) {
-        to->wait_min_ms = get_ms(decoding, wait, "Min");
-        to->wait_max_ms = get_ms(decoding, wait, "Max");
+        to->wait_min_ms = decoding_ms(decoding, wait, "Min");
+        to->wait_max_ms = decoding_ms(decoding, wait, "Max");
     }
 }
 
@@ -339,7 +187,7 @@ static void decode_templates(struct decoding *decoding, const json_t *from, stru
     size_t count = json_array_size(list), scripts = 0, i;
 
     if (count > SPEC_TEMPLATES_MAX || (list != NULL && !json_is_array(list))) {
-        damaged(decoding, "Templates", "a list of templates");
+        decoding_damaged(decoding, "Templates", "a list of templates");
         return;
     }
     if (count == 0)
@@ -350,20 +198,20 @@ static void decode_templates(struct decoding *decoding, const json_t *from, stru
     {
         struct spec_template *to = &task->templates[i];
 
-        to->source = get_text(decoding, template, "SourcePath", SPEC_PLACE_SIZE);
-        to->data = get_text(decoding, template, "EmbeddedTmpl", TEMPLATE_BYTES_MAX + 1);
-        to->destination = get_text(decoding, template, "DestPath", SPEC_PLACE_SIZE);
-        to->left = get_text(decoding, template, "LeftDelim", SPEC_NAME_SIZE);
-        to->right = get_text(decoding, template, "RightDelim", SPEC_NAME_SIZE);
-        if (!spec_mode(get_text(decoding, template, "Perms", 8), &to->mode))
-            damaged(decoding, "Perms", "a mode of a file");
+        to->source = decoding_text(decoding, template, "SourcePath", SPEC_PLACE_SIZE);
+        to->data = decoding_text(decoding, template, "EmbeddedTmpl", TEMPLATE_BYTES_MAX + 1);
+        to->destination = decoding_text(decoding, template, "DestPath", SPEC_PLACE_SIZE);
+        to->left = decoding_text(decoding, template, "LeftDelim", SPEC_NAME_SIZE);
+        to->right = decoding_text(decoding, template, "RightDelim", SPEC_NAME_SIZE);
+        if (!spec_mode(decoding_text(decoding, template, "Perms", 8), &to->mode))
+            decoding_damaged(decoding, "Perms", "a mode of a file");
         to->uid = get_id(decoding, template, "Uid");
         to->gid = get_id(decoding, template, "Gid");
-        to->env = get_bool(decoding, template, "Envvars");
-        to->strict = get_bool(decoding, template, "ErrMissingKey");
+        to->env = decoding_bool(decoding, template, "Envvars");
+        to->strict = decoding_bool(decoding, template, "ErrMissingKey");
         decode_change(decoding, template, to);
         if (to->change == SPEC_CHANGE_SCRIPT && scripts == SPEC_SCRIPTS_MAX)
-            damaged(decoding, "Templates", "a list of so many scripts");
+            decoding_damaged(decoding, "Templates", "a list of so many scripts");
         else if (to->change == SPEC_CHANGE_SCRIPT)
             to->script.number = (uint8_t)scripts++;
     }
@@ -375,17 +223,18 @@ static void decode_csi_plugin(struct decoding *decoding, const json_t *from, str
 
     if (json_object_get(from, "CSIPluginConfig") == NULL)
         return;
-    const json_t *block = get_object(decoding, from, "CSIPluginConfig");
+    const json_t *block = decoding_object(decoding, from, "CSIPluginConfig");
     struct spec_csi_plugin *to = arena_new(&decoding->holder->arena, sizeof(*to));
-    to->id = get_name(decoding, block, "ID", spec_plugin_fault);
-    if (!spec_plugin_type(get_text(decoding, block, "Type", 16), &to->type))
-        damaged(decoding, "Type", "a type of plugins");
-    to->mount_dir = get_text(decoding, block, "MountDir", SPEC_PLACE_SIZE);
-    to->stage_publish_base_dir = get_text(decoding, block, "StagePublishBaseDir", SPEC_PLACE_SIZE);
+    to->id = decoding_name(decoding, block, "ID", spec_plugin_fault);
+    if (!spec_plugin_type(decoding_text(decoding, block, "Type", 16), &to->type))
+        decoding_damaged(decoding, "Type", "a type of plugins");
+    to->mount_dir = decoding_text(decoding, block, "MountDir", SPEC_PLACE_SIZE);
+    to->stage_publish_base_dir =
+        decoding_text(decoding, block, "StagePublishBaseDir", SPEC_PLACE_SIZE);
     if (spec_place(to->mount_dir, place) != NULL ||
         spec_place(to->stage_publish_base_dir, place) != NULL)
-        damaged(decoding, "MountDir", "a directory");
-    to->health_timeout_ms = get_ms(decoding, block, "HealthTimeout");
+        decoding_damaged(decoding, "MountDir", "a directory");
+    to->health_timeout_ms = decoding_ms(decoding, block, "HealthTimeout");
     task->csi_plugin = to;
 }
 
@@ -394,9 +243,9 @@ static void decode_payload_file(struct decoding *decoding, const json_t *from,
 {
     const json_t *block = json_object_get(from, "DispatchPayload");
 
-    task->payload_file = get_text(decoding, block, "File", SPEC_PLACE_SIZE);
+    task->payload_file = decoding_text(decoding, block, "File", SPEC_PLACE_SIZE);
     if (*task->payload_file != '\0' && spec_payload_fault(task->payload_file) != NULL)
-        damaged(decoding, "DispatchPayload", "a file of the task");
+        decoding_damaged(decoding, "DispatchPayload", "a file of the task");
 }
 
 static void decode_task(struct decoding *decoding, const json_t *from, const json_t *job_meta,
@@ -404,38 +253,38 @@ static void decode_task(struct decoding *decoding, const json_t *from, const jso
 {
     const json_t *metas[] = {job_meta, group_meta, json_object_get(from, "Meta")};
     const json_t *envs[] = {json_object_get(from, "Env")};
-    const json_t *resources = get_object(decoding, from, "Resources");
-    const json_t *logs = get_object(decoding, from, "LogConfig");
+    const json_t *resources = decoding_object(decoding, from, "Resources");
+    const json_t *logs = decoding_object(decoding, from, "LogConfig");
 
-    task->name = get_name(decoding, from, "Name", spec_task_name_fault);
-    task->driver = get_text(decoding, from, "Driver", SPEC_DRIVER_SIZE);
+    task->name = decoding_name(decoding, from, "Name", spec_task_name_fault);
+    task->driver = decoding_text(decoding, from, "Driver", SPEC_DRIVER_SIZE);
     if (spec_group_name_fault(task->driver) != NULL)
-        damaged(decoding, "Driver", "a driver");
-    task->user = get_text(decoding, from, "User", SPEC_NAME_SIZE);
+        decoding_damaged(decoding, "Driver", "a driver");
+    task->user = decoding_text(decoding, from, "User", SPEC_NAME_SIZE);
     task->config_json = decode_config(decoding, from);
-    task->env = get_pairs(decoding, envs, COUNT_OF(envs), "Env");
-    task->meta = get_pairs(decoding, metas, COUNT_OF(metas), "Meta");
-    decode_restart(decoding, get_object(decoding, from, "RestartPolicy"), &task->restart);
+    task->env = decoding_pairs(decoding, envs, COUNT_OF(envs), "Env");
+    task->meta = decoding_pairs(decoding, metas, COUNT_OF(metas), "Meta");
+    decode_restart(decoding, decoding_object(decoding, from, "RestartPolicy"), &task->restart);
     task->resources = (struct spec_resources){
-        .cpu_mhz = get_u32(decoding, resources, "CPU"),
-        .cores = get_u32(decoding, resources, "Cores"),
-        .memory_mb = get_u32(decoding, resources, "MemoryMB"),
+        .cpu_mhz = decoding_u32(decoding, resources, "CPU"),
+        .cores = decoding_u32(decoding, resources, "Cores"),
+        .memory_mb = decoding_u32(decoding, resources, "MemoryMB"),
         .memory_max_mb = get_memory_max(decoding, resources),
     };
     task->logs = (struct spec_logs){
-        .max_files = get_u32(decoding, logs, "MaxFiles"),
-        .max_file_size_mb = get_u32(decoding, logs, "MaxFileSizeMB"),
-        .disabled = get_bool(decoding, logs, "Disabled"),
+        .max_files = decoding_u32(decoding, logs, "MaxFiles"),
+        .max_file_size_mb = decoding_u32(decoding, logs, "MaxFileSizeMB"),
+        .disabled = decoding_bool(decoding, logs, "Disabled"),
     };
     if (task->logs.max_files == 0 || task->logs.max_file_size_mb == 0)
-        damaged(decoding, "LogConfig", "a limit of logs");
+        decoding_damaged(decoding, "LogConfig", "a limit of logs");
     decode_mounts(decoding, from, task);
-    task->kill_signal = get_text(decoding, from, "KillSignal", 32);
+    task->kill_signal = decoding_text(decoding, from, "KillSignal", 32);
     if (*task->kill_signal != '\0' && spec_group_name_fault(task->kill_signal) != NULL)
-        damaged(decoding, "KillSignal", "a signal");
-    task->kill_timeout_ms = get_ms(decoding, from, "KillTimeout");
-    task->shutdown_delay_ms = get_ms(decoding, from, "ShutdownDelay");
-    task->leader = get_bool(decoding, from, "Leader");
+        decoding_damaged(decoding, "KillSignal", "a signal");
+    task->kill_timeout_ms = decoding_ms(decoding, from, "KillTimeout");
+    task->shutdown_delay_ms = decoding_ms(decoding, from, "ShutdownDelay");
+    task->leader = decoding_bool(decoding, from, "Leader");
     decode_lifecycle(decoding, from, task);
     decode_csi_plugin(decoding, from, task);
     decode_artifacts(decoding, from, task);
@@ -488,7 +337,7 @@ static void decode_port(struct decoding *decoding, const json_t *allocated, stru
 
     if (value < 1 || value > UINT16_MAX || (port->is_static && value != port->value) || to < -1 ||
         to > UINT16_MAX || !json_is_string(ip) || !is_address(json_string_value(ip))) {
-        damaged(decoding, "AllocatedResources", "what the group asks for of ports");
+        decoding_damaged(decoding, "AllocatedResources", "what the group asks for of ports");
         return;
     }
     *port = (struct spec_port){
@@ -510,13 +359,13 @@ static void decode_own_network(struct decoding *decoding, const json_t *network,
     const json_t *args = json_object_get(json_object_get(network, "CNI"), "Args");
 
     if (spec_network_mode_fault(spec->network_mode) != NULL)
-        damaged(decoding, "Mode", "a mode of networks");
-    spec->hostname = get_text(decoding, network, "Hostname", SPEC_HOSTNAME_TEXT_SIZE);
+        decoding_damaged(decoding, "Mode", "a mode of networks");
+    spec->hostname = decoding_text(decoding, network, "Hostname", SPEC_HOSTNAME_TEXT_SIZE);
     spec->has_dns = json_is_object(dns);
-    spec->dns_servers = get_texts(decoding, dns, "Servers");
-    spec->dns_searches = get_texts(decoding, dns, "Searches");
-    spec->dns_options = get_texts(decoding, dns, "Options");
-    spec->cni_args = get_pairs(decoding, (const json_t *[]){args}, 1, "Args");
+    spec->dns_servers = decoding_texts(decoding, dns, "Servers");
+    spec->dns_searches = decoding_texts(decoding, dns, "Searches");
+    spec->dns_options = decoding_texts(decoding, dns, "Options");
+    spec->cni_args = decoding_pairs(decoding, (const json_t *[]){args}, 1, "Args");
 }
 
 static void decode_ports(struct decoding *decoding, const json_t *alloc, const json_t *group,
@@ -529,19 +378,20 @@ static void decode_ports(struct decoding *decoding, const json_t *alloc, const j
     size_t count;
 
     if (networks != NULL && !json_is_object(network))
-        damaged(decoding, "Networks", "a list of networks");
+        decoding_damaged(decoding, "Networks", "a list of networks");
     spec->has_network = network != NULL;
-    spec->network_mode = get_text(decoding, network, "Mode", SPEC_NAME_SIZE);
+    spec->network_mode = decoding_text(decoding, network, "Mode", SPEC_NAME_SIZE);
     decode_own_network(decoding, network, spec);
     if (!jobspec_ports(group, ports, &count)) {
-        damaged(decoding, "Networks", "a list of networks with their ports");
+        decoding_damaged(decoding, "Networks", "a list of networks with their ports");
         return;
     }
     for (size_t i = 0; i < count && decoding->code == 0; i++) {
         decode_port(decoding, allocated, &ports[i]);
         for (size_t j = 0; j < i && decoding->code == 0; j++) {
             if (ports[i].value == ports[j].value && text_equal(ports[i].host_ip, ports[j].host_ip))
-                damaged(decoding, "AllocatedResources", "ports of which none is given twice");
+                decoding_damaged(decoding, "AllocatedResources",
+                                 "ports of which none is given twice");
         }
     }
     if (decoding->code != 0 || count == 0)
@@ -568,21 +418,21 @@ static void decode_cores(struct decoding *decoding, const json_t *alloc, struct 
         uint16_t *ids;
 
         if (count != task->resources.cores || count > NODE_CORES_MAX) {
-            damaged(decoding, "ReservedCores", "what the task asks for of cores");
+            decoding_damaged(decoding, "ReservedCores", "what the task asks for of cores");
             return;
         }
         if (count == 0)
             continue;
         ids = arena_new(&decoding->holder->arena, count * sizeof(*ids));
         task->resources.core_ids = ids;
-        task->resources.cpu_mhz = get_u32(decoding, cpu, "CpuShares");
+        task->resources.cpu_mhz = decoding_u32(decoding, cpu, "CpuShares");
         json_array_foreach(list, i, id)
         {
             json_int_t core = json_integer_value(id);
             bool sound = json_is_integer(id) && core >= 0 && core < NODE_CORES_MAX;
 
             if (!sound || given[core] || (i > 0 && core < ids[i - 1])) {
-                damaged(decoding, "ReservedCores", "a list of cores in order");
+                decoding_damaged(decoding, "ReservedCores", "a list of cores in order");
                 return;
             }
             given[core] = true;
@@ -601,9 +451,9 @@ static const char *decode_plugin(struct decoding *decoding, const json_t *plugin
 
     if (json_is_null(json_object_get(plugins, name)))
         return "";
-    plugin = get_text(decoding, plugins, name, PLUGIN_NAME_SIZE);
+    plugin = decoding_text(decoding, plugins, name, PLUGIN_NAME_SIZE);
     if (*plugin == '\0' || strchr(plugin, '/') != NULL)
-        damaged(decoding, "VolumePlugins", "a plugin for each volume of type csi");
+        decoding_damaged(decoding, "VolumePlugins", "a plugin for each volume of type csi");
     return plugin;
 }
 
@@ -614,8 +464,8 @@ static void decode_claim(struct decoding *decoding, const json_t *group, const j
     const json_t *block = json_object_get(json_object_get(group, "Volumes"), volume->name);
     const json_t *options = json_object_get(block, "MountOptions");
 
-    volume->fs_type = get_text(decoding, options, "FSType", SPEC_NAME_SIZE);
-    volume->mount_flags = get_texts(decoding, options, "MountFlags");
+    volume->fs_type = decoding_text(decoding, options, "FSType", SPEC_NAME_SIZE);
+    volume->mount_flags = decoding_texts(decoding, options, "MountFlags");
     volume->plugin = decode_plugin(decoding, plugins, volume->name);
 }
 
@@ -629,7 +479,7 @@ static void decode_volumes(struct decoding *decoding, const json_t *alloc, const
     size_t count;
 
     if (!jobspec_volumes(group, spec->index, volumes, sources, &count)) {
-        damaged(decoding, "Volumes", "volumes by their names");
+        decoding_damaged(decoding, "Volumes", "volumes by their names");
         return;
     }
     if (count == 0)
@@ -647,125 +497,6 @@ static void decode_volumes(struct decoding *decoding, const json_t *alloc, const
     }
 }
 
-/* --- services --- */
-
-/* Names and each of their values, those of one name together. */
-static struct spec_pairs decode_headers(struct decoding *decoding, const json_t *from)
-{
-    struct arena *arena = &decoding->holder->arena;
-    json_t *headers = json_object_get(from, "Header"), *list;
-    struct spec_pairs pairs = {.items =
-                                   arena_new(arena, SPEC_CHECK_HEADERS_MAX * sizeof(*pairs.items))};
-    const char *name;
-
-    json_object_foreach(headers, name, list)
-    {
-        struct spec_texts values = get_texts(decoding, headers, name);
-
-        if (pairs.count + values.count > SPEC_CHECK_HEADERS_MAX) {
-            damaged(decoding, "Header", "a map of so many lists of texts");
-            break;
-        }
-        for (size_t i = 0; i < values.count; i++)
-            pairs.items[pairs.count++] =
-                (struct spec_pair){.key = arena_text(arena, name), .value = values.items[i]};
-    }
-    return pairs;
-}
-
-static void decode_http(struct decoding *decoding, const json_t *from, struct spec_check *to)
-{
-    to->path = get_text(decoding, from, "Path", SPEC_SOURCE_URL_SIZE);
-    to->method = get_text(decoding, from, "Method", 16);
-    to->protocol = get_text(decoding, from, "Protocol", SPEC_SERVICE_TEXT_SIZE);
-    to->body = get_text(decoding, from, "Body", SPEC_CHECK_BODY_SIZE);
-    to->tls_skip_verify = get_bool(decoding, from, "TLSSkipVerify");
-    to->headers = decode_headers(decoding, from);
-}
-
-static void decode_check(struct decoding *decoding, const json_t *from, struct spec_check *to)
-{
-    const char *mode = get_text(decoding, from, "AddressMode", 8);
-    const json_t *restart = json_object_get(from, "CheckRestart");
-
-    to->name = get_text(decoding, from, "Name", SPEC_CHECK_NAME_SIZE);
-    to->task = get_text(decoding, from, "TaskName", SPEC_NAME_SIZE);
-    to->port = get_text(decoding, from, "PortLabel", SPEC_SERVICE_TEXT_SIZE);
-    to->has_address_mode = *mode != '\0';
-    if (!spec_check_type(get_text(decoding, from, "Type", 8), &to->type) ||
-        (to->has_address_mode && !spec_address_mode(mode, &to->address_mode)))
-        damaged(decoding, "Checks", "a list of checks");
-    decode_http(decoding, from, to);
-    to->interval_ms = get_ms(decoding, from, "Interval");
-    to->timeout_ms = get_ms(decoding, from, "Timeout");
-    if (to->interval_ms == 0 || to->timeout_ms == 0)
-        damaged(decoding, "Interval", "a time");
-    to->ready_only = text_equal(get_text(decoding, from, "OnUpdate", 16), "ignore");
-    to->restart_limit = get_u32(decoding, restart, "Limit");
-    to->restart_grace_ms = get_ms(decoding, restart, "Grace");
-}
-
-static void decode_service(struct decoding *decoding, const json_t *from, const char *task,
-                           size_t *checks, struct spec_service *to)
-{
-    const json_t *list = json_object_get(from, "Checks"), *check_of;
-    size_t count = json_array_size(list), i;
-
-    to->task = task;
-    to->name = get_text(decoding, from, "Name", SPEC_SERVICE_TEXT_SIZE);
-    to->port = get_text(decoding, from, "PortLabel", SPEC_SERVICE_TEXT_SIZE);
-    to->address = get_text(decoding, from, "Address", SPEC_SERVICE_TEXT_SIZE);
-    if (!spec_address_mode(get_text(decoding, from, "AddressMode", 8), &to->address_mode))
-        damaged(decoding, "AddressMode", "a mode of addresses");
-    if (!text_equal(get_text(decoding, from, "Provider", 8), "nomad"))
-        damaged(decoding, "Provider", "one that this version has");
-    to->tags = get_texts(decoding, from, "Tags");
-    to->canary_tags = get_texts(decoding, from, "CanaryTags");
-    if (to->tags.count > SPEC_TAGS_MAX || to->canary_tags.count > SPEC_TAGS_MAX)
-        damaged(decoding, "Tags", "a list of so many");
-    *checks += count;
-    if (*checks > SPEC_CHECKS_MAX || (list != NULL && !json_is_array(list))) {
-        damaged(decoding, "Checks", "a list of so many checks");
-        return;
-    }
-    to->checks = arena_new(&decoding->holder->arena, (count + 1) * sizeof(*to->checks));
-    to->checks_count = count;
-    json_array_foreach(list, i, check_of) decode_check(decoding, check_of, &to->checks[i]);
-}
-
-/* Those of FROM, the group or a task that is called TASK. */
-static void decode_services_of(struct decoding *decoding, const json_t *from, const char *task,
-                               size_t *checks, struct alloc_spec *spec)
-{
-    const json_t *list = json_object_get(from, "Services"), *service;
-    size_t i;
-
-    if ((list != NULL && !json_is_array(list)) ||
-        spec->services_count + json_array_size(list) > SPEC_SERVICES_MAX) {
-        damaged(decoding, "Services", "a list of services");
-        return;
-    }
-    json_array_foreach(list, i, service)
-        decode_service(decoding, service, task, checks, &spec->services[spec->services_count++]);
-}
-
-/* After the tasks, whose names they have. */
-static void decode_services(struct decoding *decoding, const json_t *group, struct alloc_spec *spec)
-{
-    const json_t *tasks = json_object_get(group, "Tasks"), *task;
-    size_t count = json_array_size(json_object_get(group, "Services")), checks = 0, i;
-
-    json_array_foreach(tasks, i, task) count += json_array_size(json_object_get(task, "Services"));
-    if (count > SPEC_SERVICES_MAX || json_array_size(tasks) != spec->tasks_count) {
-        damaged(decoding, "Services", "a list of services");
-        return;
-    }
-    spec->services = arena_new(&decoding->holder->arena, (count + 1) * sizeof(*spec->services));
-    decode_services_of(decoding, group, "", &checks, spec);
-    json_array_foreach(tasks, i, task)
-        decode_services_of(decoding, task, spec->tasks[i].name, &checks, spec);
-}
-
 /* --- alloc --- */
 
 static void decode_payload(struct decoding *decoding, const json_t *job, struct alloc_spec *spec)
@@ -773,29 +504,29 @@ static void decode_payload(struct decoding *decoding, const json_t *job, struct 
     size_t length;
     uint8_t *bytes;
 
-    spec->payload = get_text(decoding, job, "Payload", 2 * SPEC_PAYLOAD_BYTES_MAX);
+    spec->payload = decoding_text(decoding, job, "Payload", 2 * SPEC_PAYLOAD_BYTES_MAX);
     if (!jobspec_payload(spec->payload, &bytes, &length))
-        damaged(decoding, "Payload", "a payload");
+        decoding_damaged(decoding, "Payload", "a payload");
     else
         free(bytes);
 }
 
 static void decode_job(struct decoding *decoding, const json_t *job, struct alloc_spec *spec)
 {
-    const char *type = get_text(decoding, job, "Type", 16);
+    const char *type = decoding_text(decoding, job, "Type", 16);
     enum spec_job_type known;
 
-    spec->job_id = get_name(decoding, job, "ID", spec_job_id_fault);
-    spec->job_name = get_text(decoding, job, "Name", SPEC_NAME_SIZE);
-    spec->job_parent_id = get_text(decoding, job, "ParentID", SPEC_NAME_SIZE);
+    spec->job_id = decoding_name(decoding, job, "ID", spec_job_id_fault);
+    spec->job_name = decoding_text(decoding, job, "Name", SPEC_NAME_SIZE);
+    spec->job_parent_id = decoding_text(decoding, job, "ParentID", SPEC_NAME_SIZE);
     spec->job_type = type;
     if (!spec_job_type(type, &known))
-        damaged(decoding, "Type", "a job's type");
-    spec->job_version = get_whole(decoding, job, "Version", NUMBER_MAX);
-    spec->namespace = get_text(decoding, job, "Namespace", SPEC_NAMESPACE_SIZE);
+        decoding_damaged(decoding, "Type", "a job's type");
+    spec->job_version = decoding_whole(decoding, job, "Version", NUMBER_MAX);
+    spec->namespace = decoding_text(decoding, job, "Namespace", SPEC_NAMESPACE_SIZE);
     if (*spec->namespace != '\0' && spec_group_name_fault(spec->namespace) != NULL)
-        damaged(decoding, "Namespace", "a namespace");
-    spec->region = get_text(decoding, job, "Region", SPEC_NAMESPACE_SIZE);
+        decoding_damaged(decoding, "Namespace", "a namespace");
+    spec->region = decoding_text(decoding, job, "Region", SPEC_NAMESPACE_SIZE);
     decode_payload(decoding, job, spec);
 }
 
@@ -806,16 +537,16 @@ static void decode_group(struct decoding *decoding, const json_t *group, const j
     const json_t *metas[] = {job_meta, json_object_get(group, "Meta")};
     size_t count = json_array_size(tasks), i;
 
-    spec->group = get_name(decoding, group, "Name", spec_group_name_fault);
-    spec->group_shutdown_delay_ms = get_ms(decoding, group, "ShutdownDelay");
-    spec->max_run_ms = get_ms(decoding, group, "MaxRunDuration");
-    spec->meta = get_pairs(decoding, metas, COUNT_OF(metas), "Meta");
-    disk = get_object(decoding, group, "EphemeralDisk");
-    spec->ephemeral_disk_mb = get_u32(decoding, disk, "SizeMB");
-    spec->disk_sticky = get_bool(decoding, disk, "Sticky");
-    spec->disk_migrate = get_bool(decoding, disk, "Migrate");
+    spec->group = decoding_name(decoding, group, "Name", spec_group_name_fault);
+    spec->group_shutdown_delay_ms = decoding_ms(decoding, group, "ShutdownDelay");
+    spec->max_run_ms = decoding_ms(decoding, group, "MaxRunDuration");
+    spec->meta = decoding_pairs(decoding, metas, COUNT_OF(metas), "Meta");
+    disk = decoding_object(decoding, group, "EphemeralDisk");
+    spec->ephemeral_disk_mb = decoding_u32(decoding, disk, "SizeMB");
+    spec->disk_sticky = decoding_bool(decoding, disk, "Sticky");
+    spec->disk_migrate = decoding_bool(decoding, disk, "Migrate");
     if (count == 0 || count > SPEC_TASKS_MAX) {
-        damaged(decoding, "Tasks", "a list of tasks");
+        decoding_damaged(decoding, "Tasks", "a list of tasks");
         return;
     }
     spec->tasks = arena_new(&decoding->holder->arena, count * sizeof(*spec->tasks));
@@ -825,7 +556,7 @@ static void decode_group(struct decoding *decoding, const json_t *group, const j
         decode_task(decoding, task, job_meta, metas[1], &spec->tasks[i]);
         for (size_t j = 0; j < i; j++) {
             if (text_equal(spec->tasks[i].name, spec->tasks[j].name))
-                damaged(decoding, "Tasks", "a list of tasks with names of their own");
+                decoding_damaged(decoding, "Tasks", "a list of tasks with names of their own");
         }
     }
 }
@@ -836,19 +567,19 @@ static void decode_history(struct decoding *decoding, const json_t *alloc, struc
     const json_t *events = json_object_get(tracker, "Events");
     size_t count = json_array_size(events), i;
 
-    spec->previous_id = get_text(decoding, alloc, "PreviousAllocation", UUID_TEXT_SIZE);
+    spec->previous_id = decoding_text(decoding, alloc, "PreviousAllocation", UUID_TEXT_SIZE);
     if (*spec->previous_id != '\0' && !uuid_is_valid(spec->previous_id))
-        damaged(decoding, "PreviousAllocation", "an id");
-    spec->deployment_id = get_text(decoding, alloc, "DeploymentID", UUID_TEXT_SIZE);
+        decoding_damaged(decoding, "PreviousAllocation", "an id");
+    spec->deployment_id = decoding_text(decoding, alloc, "DeploymentID", UUID_TEXT_SIZE);
     if (*spec->deployment_id != '\0' && !uuid_is_valid(spec->deployment_id))
-        damaged(decoding, "DeploymentID", "an id");
-    spec->canary = get_bool(decoding, alloc, "Canary");
-    spec->min_healthy_ms = get_ms(decoding, alloc, "MinHealthyTime");
-    spec->healthy_deadline_ms = get_ms(decoding, alloc, "HealthyDeadline");
-    spec->manual_health = get_bool(decoding, alloc, "ManualHealth");
-    spec->task_health = get_bool(decoding, alloc, "TaskHealth");
+        decoding_damaged(decoding, "DeploymentID", "an id");
+    spec->canary = decoding_bool(decoding, alloc, "Canary");
+    spec->min_healthy_ms = decoding_ms(decoding, alloc, "MinHealthyTime");
+    spec->healthy_deadline_ms = decoding_ms(decoding, alloc, "HealthyDeadline");
+    spec->manual_health = decoding_bool(decoding, alloc, "ManualHealth");
+    spec->task_health = decoding_bool(decoding, alloc, "TaskHealth");
     if (count > SPEC_RESCHEDULED_MAX) {
-        damaged(decoding, "RescheduleTracker", "a list of bounded length");
+        decoding_damaged(decoding, "RescheduleTracker", "a list of bounded length");
         return;
     }
     if (count == 0)
@@ -861,34 +592,35 @@ static void decode_history(struct decoding *decoding, const json_t *alloc, struc
         const json_t *time = json_object_get(event, "RescheduleTime");
 
         if (!json_is_integer(time))
-            damaged(decoding, "RescheduleTime", "a time");
+            decoding_damaged(decoding, "RescheduleTime", "a time");
         one->unix_ns = json_integer_value(time);
-        one->delay_ns = get_whole(decoding, event, "Delay", INT64_MAX);
-        one->alloc_id = get_text(decoding, event, "PrevAllocID", UUID_TEXT_SIZE);
+        one->delay_ns = decoding_whole(decoding, event, "Delay", INT64_MAX);
+        one->alloc_id = decoding_text(decoding, event, "PrevAllocID", UUID_TEXT_SIZE);
     }
 }
 
 static void decode_alloc(struct decoding *decoding, const json_t *alloc, struct alloc_spec *spec)
 {
-    const json_t *job = get_object(decoding, alloc, "Job");
-    const json_t *group = get_object(decoding, alloc, "Group");
+    const json_t *job = decoding_object(decoding, alloc, "Job");
+    const json_t *group = decoding_object(decoding, alloc, "Group");
     const json_t *created = json_object_get(alloc, "CreateTime");
     char name[SPEC_ALLOC_NAME_SIZE];
 
     if (json_integer_value(json_object_get(alloc, "Schema")) != 1)
-        damaged(decoding, "Schema", "one that this version reads");
-    spec->id = get_text(decoding, alloc, "ID", UUID_TEXT_SIZE);
-    spec->eval_id = get_text(decoding, alloc, "EvalID", UUID_TEXT_SIZE);
+        decoding_damaged(decoding, "Schema", "one that this version reads");
+    spec->id = decoding_text(decoding, alloc, "ID", UUID_TEXT_SIZE);
+    spec->eval_id = decoding_text(decoding, alloc, "EvalID", UUID_TEXT_SIZE);
     if (!uuid_is_valid(spec->id) || (*spec->eval_id != '\0' && !uuid_is_valid(spec->eval_id)))
-        damaged(decoding, "ID", "an id");
-    spec->index = get_u32(decoding, alloc, "Index");
-    spec->datacenter = get_text(decoding, alloc, "Datacenter", SPEC_NAMESPACE_SIZE);
+        decoding_damaged(decoding, "ID", "an id");
+    spec->index = decoding_u32(decoding, alloc, "Index");
+    spec->datacenter = decoding_text(decoding, alloc, "Datacenter", SPEC_NAMESPACE_SIZE);
     if (!json_is_integer(created))
-        damaged(decoding, "CreateTime", "a time");
+        decoding_damaged(decoding, "CreateTime", "a time");
     spec->create_time_unix_ns = json_integer_value(created);
-    spec->create_index = get_whole(decoding, alloc, "CreateIndex", NUMBER_MAX);
-    spec->modify_index = get_whole(decoding, alloc, "ModifyIndex", NUMBER_MAX);
-    spec->stop_after_ms = get_whole(decoding, alloc, "StopAfterLost", INT64_MAX) / 1000000;
+    spec->create_index = decoding_whole(decoding, alloc, "CreateIndex", NUMBER_MAX);
+    spec->modify_index = decoding_whole(decoding, alloc, "ModifyIndex", NUMBER_MAX);
+    spec->stop_after_ms =
+        decoding_whole(decoding, alloc, "StopAfterLost", INT64_MAX) / 1000000;
     decode_history(decoding, alloc, spec);
     decode_job(decoding, job, spec);
     decode_group(decoding, group, json_object_get(job, "Meta"), spec);
