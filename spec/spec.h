@@ -301,7 +301,7 @@ struct alloc_spec {
     uint32_t index;
     struct spec_pairs meta; /* of job and group merged, the group winning */
     uint64_t group_shutdown_delay_ms;
-    uint64_t max_run_ms; /* the group's max_run_duration, 0: none */
+    uint64_t max_run_ms;    /* the group's max_run_duration, 0: none */
     uint64_t stop_after_ms; /* without a word of its servers it ends then, 0: never */
     uint32_t ephemeral_disk_mb;
     bool disk_sticky, disk_migrate; /* either: it takes over that of the alloc before it */

@@ -82,8 +82,8 @@ static void set_session(json_t *to, struct api *api)
         return;
     nomad_describe(api->parts->nomad, &standing);
     uint64_t since_ms = life_now_ms(api->parts->life) - standing.heard_ms;
-    check(json_object_set_new(to, "registered", json_string(standing.registered ? "true" : "false")) ==
-          0);
+    check(json_object_set_new(to, "registered",
+                              json_string(standing.registered ? "true" : "false")) == 0);
     check(json_object_set_new(to, "synced", json_string(standing.synced ? "true" : "false")) == 0);
     check(json_object_set_new(to, "server_trouble", api_text(standing.trouble)) == 0);
     if (standing.heard_ms != 0)

@@ -66,9 +66,9 @@ static void wire_times(json_t *plugins, const struct driver_info *drivers, size_
         (void)json_object_del(plugin, "UpdateTime"); /* for servers that is a time, not a text */
         for (size_t i = 0; i < count; i++) {
             if (text_equal(drivers[i].name, name))
-                check(json_object_set_new(plugin, "UpdateTime",
-                                          json_pack("{s:I}", "$time",
-                                                    (json_int_t)drivers[i].since_unix_ns)) == 0);
+                check(json_object_set_new(
+                          plugin, "UpdateTime",
+                          json_pack("{s:I}", "$time", (json_int_t)drivers[i].since_unix_ns)) == 0);
         }
     }
 }
@@ -87,9 +87,10 @@ static void add_bridge(struct api *api, json_t *resources)
 
 json_t *api_describe_node(struct api *api)
 {
-    static const char *const theirs[] = {"Drain",       "DrainStrategy",     "LastDrain",
-                                         "Events",      "StatusDescription", "StatusUpdatedAt",
-                                         "CreateIndex", "ModifyIndex",       "SchedulingEligibility"};
+    static const char *const theirs[] = {
+        "Drain",       "DrainStrategy",     "LastDrain",
+        "Events",      "StatusDescription", "StatusUpdatedAt",
+        "CreateIndex", "ModifyIndex",       "SchedulingEligibility"};
     struct driver_info drivers[DRIVERS_MAX];
     json_t *node = api_node(api, API_NODE_WHOLE);
     size_t count = drivers_list(api->parts->drivers, drivers, COUNT_OF(drivers));

@@ -79,16 +79,8 @@ bool api_is_served(struct api_request *request)
 
 /* Of all else a client of servers knows nothing that they do not know better. */
 static const char *const of_clients[] = {
-    "/v1/agent/*",
-    "/v1/client/*",
-    "/v1/allocations",
-    "/v1/allocation/*",
-    "/v1/nodes",
-    "/v1/node/*",
-    "/v1/metrics",
-    "/v1/regions",
-    "/v1/status/*",
-    "/v1/event/stream",
+    "/v1/agent/*", "/v1/client/*", "/v1/allocations", "/v1/allocation/*", "/v1/nodes",
+    "/v1/node/*",  "/v1/metrics",  "/v1/regions",     "/v1/status/*",     "/v1/event/stream",
 };
 
 static bool is_of_clients(const char *path)

@@ -54,9 +54,10 @@ enum section {
 
 static const char *refuse_server(const json_t *value)
 {
-    return json_is_true(value) ? "cairn is no server: it joins them (client.servers), or is its own "
-                                 "control plane. Remove the server block"
-                               : NULL;
+    return json_is_true(value)
+               ? "cairn is no server: it joins them (client.servers), or is its own "
+                 "control plane. Remove the server block"
+               : NULL;
 }
 
 static const char *require_client(const json_t *value)

@@ -1,8 +1,8 @@
 /*
  * Calls of servers that have one answer: statistics, files, what users ask of an alloc.
  *
- * Names and fields follow nomad v1.1.2 to v2.0.5 client (the *_endpoint.go).  What servers have no answer
- * for here is refused as by a client that is older.
+ * Names and fields follow nomad v1.1.2 to v2.0.5 client (the *_endpoint.go).  What servers have no
+ * answer for here is refused as by a client that is older.
  */
 #include "agent/servers/part.h"
 
@@ -12,7 +12,10 @@
 #include <string.h>
 #include <time.h>
 
-#define ASKED(called, how, where, ...) {.method = called, .verb = how, .path = where, __VA_ARGS__}
+#define ASKED(called, how, where, ...)                                                             \
+    {                                                                                              \
+        .method = called, .verb = how, .path = where, __VA_ARGS__                                  \
+    }
 
 /* clang-format off */
 static const struct {

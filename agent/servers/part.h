@@ -22,8 +22,8 @@ struct question_field {
 
 /* How a method is asked of the API.  Lists end with NULL. */
 struct question {
-    const char *method;                       /* of servers */
-    const char *verb, *path;                  /* of the API; a * stands for AllocID */
+    const char *method;      /* of servers */
+    const char *verb, *path; /* of the API; a * stands for AllocID */
     struct question_field query[QUESTION_QUERY_MAX];
     const char *body[QUESTION_FIELDS_MAX]; /* fields that the body has, as they are */
 };

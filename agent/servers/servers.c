@@ -195,10 +195,11 @@ static void find_tls(struct servers *servers)
 
     (void)text_format(servers->name, sizeof(servers->name), "server.%s.nomad",
                       config->region); /* it fits */
-    servers->tls = (struct rpc_tls){.ca_file = config->tls_ca_file,
-                                    .cert_file = config->tls_cert_file,
-                                    .key_file = config->tls_key_file,
-                                    .server_name = config->tls_verifies_server ? servers->name : NULL};
+    servers->tls =
+        (struct rpc_tls){.ca_file = config->tls_ca_file,
+                         .cert_file = config->tls_cert_file,
+                         .key_file = config->tls_key_file,
+                         .server_name = config->tls_verifies_server ? servers->name : NULL};
 }
 
 struct servers *servers_new(struct parts *parts, struct api *api, const struct assign_plans *plans)

@@ -19,7 +19,10 @@ enum {
 };
 
 #define POSITION                                                                                   \
-    {"Offset", "offset"}, {"Origin", "origin"}, {"PlainText", "plain"}, {"Follow", "follow"}
+    {"Offset", "offset"}, {"Origin", "origin"}, {"PlainText", "plain"},                            \
+    {                                                                                              \
+        "Follow", "follow"                                                                         \
+    }
 
 static const struct question rows[] = {
     {.method = "FileSystem.Logs",
@@ -56,10 +59,10 @@ struct stream {
     struct {
         char *items;
         size_t count, size;
-    } frames; /* that the session is to have when our codec is done with them */
-    bool full;                /* the server takes nothing for the moment */
-    bool over;                /* the last was said, or the server has left */
-    bool inside;              /* of a call that must not free it */
+    } frames;    /* that the session is to have when our codec is done with them */
+    bool full;   /* the server takes nothing for the moment */
+    bool over;   /* the last was said, or the server has left */
+    bool inside; /* of a call that must not free it */
 };
 
 /* --- out --- */
@@ -198,8 +201,8 @@ static void on_frame(void *ctx, const void *bytes, size_t length)
 {
     struct stream *stream = ctx;
 
-    stream->frames.items = list_room(stream->frames.items, &stream->frames.size,
-                                     stream->frames.count + length, 1);
+    stream->frames.items =
+        list_room(stream->frames.items, &stream->frames.size, stream->frames.count + length, 1);
     memcpy(stream->frames.items + stream->frames.count, bytes, length);
     stream->frames.count += length;
 }
@@ -233,10 +236,10 @@ static json_t *message_of(const json_t *input)
     json_t *message = json_object();
 
     if (json_is_object(in))
-        check(json_object_set_new(
-                  message, "stdin",
-                  json_pack("{s:o, s:b}", "data", data_of(json_object_get(in, "Data")), "close",
-                            json_is_true(json_object_get(in, "Close")))) == 0);
+        check(json_object_set_new(message, "stdin",
+                                  json_pack("{s:o, s:b}", "data",
+                                            data_of(json_object_get(in, "Data")), "close",
+                                            json_is_true(json_object_get(in, "Close")))) == 0);
     if (json_is_object(size))
         check(json_object_set_new(
                   message, "tty_size",

@@ -19,36 +19,7 @@ enum {
     MISSING_MS = 2000,
 };
 
-/* --- allocs --- */
-
-struct mine *mine_find(const struct nomad *nomad, const char *id)
-{
-    struct mine *mine;
-
-    HASH_FIND_STR(nomad->mine, id, mine);
-    return mine;
-}
-
-struct mine *mine_add(struct nomad *nomad, const char *id)
-{
-    struct mine *mine = mine_find(nomad, id);
-
-    if (mine != NULL)
-        return mine;
-    mine = calloc(1, sizeof(*mine));
-    check(mine != NULL);
-    (void)text_copy(mine->id, sizeof(mine->id), id); /* a UUID */
-    HASH_ADD_STR(nomad->mine, id, mine);
-    return mine;
-}
-
-void mine_drop(struct nomad *nomad, struct mine *mine)
-{
-    HASH_DEL(nomad->mine, mine);
-    nomad->contacted -= mine->minds_contact;
-    free(mine->refused);
-    free(mine);
-}
+/* --- what is here at the start, and its end --- */
 
 static bool add_mine(void *ctx, const struct machine_id *id, const struct machine *record)
 {
@@ -61,20 +32,13 @@ static bool add_mine(void *ctx, const struct machine_id *id, const struct machin
     return true;
 }
 
-void nomad_start(struct nomad *nomad)
+void allocs_begin(struct nomad *nomad)
 {
     core_each(life_core(nomad->config.life), MACHINE_ALLOC, add_mine, nomad);
-    nomad->started = true;
-    nomad->session_at_ms = nomad_now_ms(nomad) + 1;
-    nomad_settle(nomad);
 }
 
 void allocs_end(struct nomad *nomad)
 {
-    struct mine *mine, *next;
-
-    HASH_ITER(hh, nomad->mine, mine, next)
-    mine_drop(nomad, mine);
     json_decref(nomad->listing);
     json_decref(nomad->pulled);
 }
@@ -103,7 +67,7 @@ static void asked_in_vain(struct nomad *nomad, const struct err *err)
     give_up(nomad);
     ask_in(nomad, policy_ask_again_ms(draw(nomad)));
     if (err->code == ERR_REFUSED && strstr(err->text, "node secret ID does not match") != NULL)
-        registration_lost(nomad);
+        nomad->is_unknown = true;
 }
 
 static void listed(struct nomad *nomad, const json_t *reply, const struct err *err)
@@ -117,7 +81,7 @@ static void listed(struct nomad *nomad, const json_t *reply, const struct err *e
         return;
     }
     if (!nomad->registered)
-        return; /* asked again when it is */
+        return;                                       /* asked again when it is */
     if (nomad->index != 0 && index <= nomad->index) { /* nothing new, or of a server that lags */
         ask_in(nomad, took_ms < QUICK_MS ? policy_ask_again_ms(draw(nomad)) : 0);
         return;
@@ -257,7 +221,8 @@ static bool carry_out(struct nomad *nomad)
 static void carried_out(struct nomad *nomad)
 {
     if (!nomad->synced)
-        say(&nomad->config.say, SAY_INFO, "server", "the servers have said what is to run allocs=%zu",
+        say(&nomad->config.say, SAY_INFO, "server",
+            "the servers have said what is to run allocs=%zu",
             json_object_size(json_object_get(nomad->listing, "Allocs")));
     nomad->index = (uint64_t)json_integer_value(json_object_get(nomad->listing, "Index"));
     nomad->synced = true;

@@ -24,6 +24,7 @@ void nomad_free(struct nomad *nomad)
         return;
     servers_end(nomad);
     allocs_end(nomad);
+    mine_end(nomad);
     free(nomad->pushed.items);
     free(nomad);
 }
@@ -40,6 +41,8 @@ static uint64_t deadline_ms(const struct nomad *nomad)
 {
     uint64_t at_ms = nomad->session_at_ms;
 
+    if (nomad->is_unknown || nomad->beats_soon)
+        return nomad_now_ms(nomad);
     if (nomad->session == SESSION_HERE)
         earlier(&at_ms, nomad->change_at_ms);
     if (!nomad->asking)
@@ -68,8 +71,12 @@ void nomad_settle(struct nomad *nomad)
         arm(nomad);
 }
 
-void nomad_heard(struct nomad *nomad)
+void nomad_start(struct nomad *nomad)
 {
+    allocs_begin(nomad);
+    nomad->started = true;
+    nomad->heard = arm;
+    nomad->session_at_ms = nomad_now_ms(nomad) + 1;
     arm(nomad);
 }
 

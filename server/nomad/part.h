@@ -1,9 +1,9 @@
 /*
  * Inside server/nomad/ only: what its parts share.
  *
- * nomad.c makes it and says when each part is to be woken; servers.c calls whichever server is the
- * one to be asked; registration.c registers the node and keeps it alive; allocs.c learns what is to run,
- * place.c does it, and status.c tells what has become of it.
+ * nomad.c makes it and says when each part is to be woken; mine.c knows the allocs, and servers.c
+ * calls whichever server is the one to be asked; registration.c registers the node and keeps it
+ * alive; allocs.c learns what is to run, place.c does it, and status.c tells what has become of it.
  */
 #ifndef CAIRN_SERVER_NOMAD_PART_H
 #define CAIRN_SERVER_NOMAD_PART_H
@@ -25,7 +25,7 @@ enum {
 /* An alloc that the servers have given, or that is here. */
 struct mine {
     char id[UUID_TEXT_SIZE];
-    uint64_t index;     /* of the version that it goes by; of one that is not here: as it was seen */
+    uint64_t index; /* of the version that it goes by; of one that is not here: as it was seen */
     bool minds_contact; /* it ends when the servers are not heard of for too long */
     bool dirty;         /* the servers have not heard of what it is now */
     uint64_t told;      /* digest of what they have heard, 0: nothing */
@@ -56,7 +56,8 @@ struct nomad {
     /* servers.c */
     char servers[NOMAD_SERVERS_MAX][NOMAD_ADDRESS_SIZE]; /* the one that is asked is the first */
     size_t servers_count;
-    struct asked *asked; /* calls under way */
+    struct asked *asked;                /* calls under way */
+    void (*heard)(struct nomad *nomad); /* an answer was looked at */
 
     /* registration.c */
     enum session_state session;
@@ -64,6 +65,8 @@ struct nomad {
     uint32_t tries;         /* to register, that have failed in a row */
     struct heartbeat beat;
     bool registered;
+    bool is_unknown;       /* somebody has heard that they do not know this node */
+    bool beats_soon;       /* what kept the node from being ready has been heard */
     uint64_t node_told;    /* digest of what the servers know of the node */
     uint64_t change_at_ms; /* node time at which it is looked whether that has changed; 0: never */
 
@@ -71,35 +74,40 @@ struct nomad {
     bool asking;        /* for allocs, or for what they are */
     uint64_t ask_at_ms; /* node time; 0: not by itself */
     uint64_t asked_at_ms;
-    uint64_t index;     /* of the last answer that was carried out */
-    bool synced;        /* there is one */
-    json_t *listing;    /* the answer that is being carried out; NULL: none */
-    json_t *pulled;     /* allocs to be looked at, the last first; NULL: not yet */
-    struct mine *mine;  /* by id */
-    size_t contacted;   /* those that mind */
+    uint64_t index;    /* of the last answer that was carried out */
+    bool synced;       /* there is one */
+    json_t *listing;   /* the answer that is being carried out; NULL: none */
+    json_t *pulled;    /* allocs to be looked at, the last first; NULL: not yet */
+    struct mine *mine; /* by id */
+    size_t contacted;  /* those that mind */
 
     /* status.c */
     bool pushing, telling_all;
-    uint64_t push_at_ms; /* node time; 0: there is nothing to tell */
+    uint64_t push_at_ms;    /* node time; 0: there is nothing to tell */
     uint64_t push_after_ms; /* and not before, as it has just failed */
     struct pushed_list pushed;
 };
-
-/* An answer has come, and was looked at. */
-void nomad_heard(struct nomad *nomad);
 
 static inline uint64_t nomad_now_ms(const struct nomad *nomad)
 {
     return life_now_ms(nomad->config.life);
 }
 
+/* --- mine.c --- */
+
+struct mine *mine_find(const struct nomad *nomad, const char *id);
+struct mine *mine_add(struct nomad *nomad, const char *id);
+void mine_drop(struct nomad *nomad, struct mine *mine);
+void mine_end(struct nomad *nomad);
+
 /* --- servers.c --- */
 
-/* Calls METHOD (a literal) of the server whose turn it is, with the region and the secret in ARGS (moved);
- * AS_STRANGER: without the secret.  The server is passed over next time if it does not answer. */
+/* Calls METHOD (a literal) of the server whose turn it is, with the region and the secret in ARGS
+ * (moved); AS_STRANGER: without the secret.  The server is passed over next time if it does not
+ * answer. */
 void servers_call(struct nomad *nomad, const char *method, json_t *args, bool as_stranger,
-                  uint64_t timeout_ms, void (*cb)(struct nomad *nomad, const json_t *reply,
-                                                  const struct err *err));
+                  uint64_t timeout_ms,
+                  void (*cb)(struct nomad *nomad, const json_t *reply, const struct err *err));
 
 /* Takes the list of an answer of theirs; the one that was asked stays the first, if it is in it. */
 void servers_learn(struct nomad *nomad, const json_t *list);
@@ -110,12 +118,6 @@ void servers_end(struct nomad *nomad);
 
 void registration_wake(struct nomad *nomad);
 
-/* They say that they do not know this node, or not by this secret. */
-void registration_lost(struct nomad *nomad);
-
-/* The statuses that kept the node from being ready have been heard. */
-void registration_beat_soon(struct nomad *nomad);
-
 /* --- allocs.c --- */
 
 void allocs_wake(struct nomad *nomad);
@@ -123,9 +125,7 @@ void allocs_wake(struct nomad *nomad);
 /* The servers have been heard of: what waited to be tried again is tried now. */
 void allocs_heard(struct nomad *nomad);
 
-struct mine *mine_find(const struct nomad *nomad, const char *id);
-struct mine *mine_add(struct nomad *nomad, const char *id);
-void mine_drop(struct nomad *nomad, struct mine *mine);
+void allocs_begin(struct nomad *nomad); /* with those that are here */
 void allocs_end(struct nomad *nomad);
 
 /* --- place.c --- */

@@ -141,7 +141,8 @@ static size_t events_of(enum wanted_order order, const struct placing *placing)
 {
     if (order != WANTED_ASSIGN && order != WANTED_UPDATE)
         return 1;
-    return placing->spec == NULL ? 0 : 1 + placing->spec->tasks_count + placing->spec->volumes_count;
+    return placing->spec == NULL ? 0
+                                 : 1 + placing->spec->tasks_count + placing->spec->volumes_count;
 }
 
 static void carry_out(struct nomad *nomad, struct placing *placing, enum wanted_order order,
@@ -179,11 +180,10 @@ static bool place(struct nomad *nomad, const json_t *json, struct placing *placi
     struct err err = {0};
 
     placing->mine = mine_add(nomad, served->id);
-    enum wanted_order order = policy_wanted(
-        core_alloc(core, served->id), placing->mine->index,
-        &(struct wanted){.run = served->desired == SERVED_RUN,
-                         .over = served->client_terminal,
-                         .index = served->modify_index});
+    enum wanted_order order = policy_wanted(core_alloc(core, served->id), placing->mine->index,
+                                            &(struct wanted){.run = served->desired == SERVED_RUN,
+                                                             .over = served->client_terminal,
+                                                             .index = served->modify_index});
     if (order == WANTED_ASSIGN || order == WANTED_UPDATE)
         (void)served_alloc_read(json, &node, &placing->served, &placing->text, &placing->length,
                                 &placing->spec, &err); /* without a spec ERR says why */
@@ -199,8 +199,7 @@ bool place_alloc(struct nomad *nomad, const json_t *json)
     struct placing placing = {.mine = NULL};
     struct err err;
 
-    if (served_alloc_peek(json, &placing.served, &err) != 0 ||
-        !uuid_is_valid(placing.served.id)) {
+    if (served_alloc_peek(json, &placing.served, &err) != 0 || !uuid_is_valid(placing.served.id)) {
         say(&nomad->config.say, SAY_ERROR, "server", "a server sends what is no alloc error=%s",
             text_value(err.text));
         return true;

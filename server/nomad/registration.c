@@ -123,8 +123,8 @@ static json_t *described(const struct nomad *nomad, uint64_t *ret_digest)
 
 static void call_register(struct nomad *nomad)
 {
-    json_t *args = json_pack("{s:o, s:n}", "Node", described(nomad, &nomad->node_told),
-                             "NodeEvent");
+    json_t *args =
+        json_pack("{s:o, s:n}", "Node", described(nomad, &nomad->node_told), "NodeEvent");
 
     check(args != NULL);
     nomad->change_at_ms = 0;
@@ -187,22 +187,11 @@ static void step(struct nomad *nomad, enum session_event event)
     }
 }
 
-void registration_lost(struct nomad *nomad)
-{
-    step(nomad, SESSION_UNKNOWN);
-}
-
-void registration_beat_soon(struct nomad *nomad)
-{
-    if (nomad->session == SESSION_HERE)
-        in_ms(nomad, 0);
-}
-
 void nomad_node_changed(struct nomad *nomad)
 {
     if (nomad != NULL && nomad->started && nomad->change_at_ms == 0)
-        nomad->change_at_ms = nomad_now_ms(nomad) +
-                              policy_tell_node_ms(nomad->config.random(nomad->config.ctx));
+        nomad->change_at_ms =
+            nomad_now_ms(nomad) + policy_tell_node_ms(nomad->config.random(nomad->config.ctx));
 }
 
 /* Much of what could have changed has not. */
@@ -218,6 +207,12 @@ void registration_wake(struct nomad *nomad)
 {
     uint64_t now_ms = nomad_now_ms(nomad);
 
+    if (nomad->is_unknown)
+        step(nomad, SESSION_UNKNOWN);
+    nomad->is_unknown = false;
+    if (nomad->session == SESSION_HERE && nomad->beats_soon)
+        in_ms(nomad, 0);
+    nomad->beats_soon = false;
     if (nomad->session == SESSION_HERE && nomad->change_at_ms != 0 &&
         nomad->change_at_ms <= now_ms) {
         nomad->change_at_ms = 0;

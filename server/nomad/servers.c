@@ -66,7 +66,7 @@ static void on_reply(void *ctx, const json_t *reply, const struct err *err)
     if (nomad == NULL)
         return;
     cb(nomad, reply, err);
-    nomad_heard(nomad);
+    nomad->heard(nomad);
 }
 
 void servers_call(struct nomad *nomad, const char *method, json_t *args, bool as_stranger,

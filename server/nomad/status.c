@@ -66,8 +66,8 @@ static json_t *time_of(int64_t unix_ns)
 
 static json_t *describe_refused(const struct mine *mine)
 {
-    json_t *healthy = json_pack("{s:b, s:o}", "Healthy", 0, "Timestamp",
-                                time_of(mine->refused_unix_ns));
+    json_t *healthy =
+        json_pack("{s:b, s:o}", "Healthy", 0, "Timestamp", time_of(mine->refused_unix_ns));
 
     return json_pack("{s:s, s:s, s:s, s:{}, s:o}", "ID", mine->id, "ClientStatus", "failed",
                      "ClientDescription", mine->refused, "TaskStates", "DeploymentStatus", healthy);
@@ -132,7 +132,7 @@ static void pushed(struct nomad *nomad, const json_t *reply, const struct err *e
     }
     if (nomad->telling_all && nomad->push_at_ms == 0) {
         nomad->telling_all = false;
-        registration_beat_soon(nomad);
+        nomad->beats_soon = true;
     }
 }
 
@@ -152,8 +152,8 @@ static void add(struct nomad *nomad, struct mine *mine, json_t *list)
     }
     check(json_array_append_new(list, json) == 0);
     struct pushed *one = list_more(&nomad->pushed);
-    *one = (struct pushed){.digest = digest,
-                           .revision = alloc == NULL ? 0 : alloc->status_revision};
+    *one =
+        (struct pushed){.digest = digest, .revision = alloc == NULL ? 0 : alloc->status_revision};
     memcpy(one->id, mine->id, sizeof(one->id));
 }
 

@@ -619,8 +619,7 @@ static void decode_alloc(struct decoding *decoding, const json_t *alloc, struct 
     spec->create_time_unix_ns = json_integer_value(created);
     spec->create_index = decoding_whole(decoding, alloc, "CreateIndex", NUMBER_MAX);
     spec->modify_index = decoding_whole(decoding, alloc, "ModifyIndex", NUMBER_MAX);
-    spec->stop_after_ms =
-        decoding_whole(decoding, alloc, "StopAfterLost", INT64_MAX) / 1000000;
+    spec->stop_after_ms = decoding_whole(decoding, alloc, "StopAfterLost", INT64_MAX) / 1000000;
     decode_history(decoding, alloc, spec);
     decode_job(decoding, job, spec);
     decode_group(decoding, group, json_object_get(job, "Meta"), spec);

@@ -101,8 +101,8 @@ static void test_servers_are_addresses_that_get_a_port(void **state)
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         config_free(config);
         config_defaults(config);
-        assert_true(text_format(text, sizeof(text), "data_dir = \"/d\"\nclient {\n %s\n}\n",
-                                rows[i].text));
+        assert_true(
+            text_format(text, sizeof(text), "data_dir = \"/d\"\nclient {\n %s\n}\n", rows[i].text));
         assert_int_equal(read_text(fixture, "a.hcl", text), 0);
         assert_int_equal(config_finish(config, err), rows[i].servers == NULL ? ERR_INVALID : 0);
         if (rows[i].servers != NULL)

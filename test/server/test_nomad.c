@@ -61,10 +61,9 @@ static json_t *on_describe_alloc(void *ctx, const char *id)
     struct small_session *session = ctx;
     const struct alloc *alloc = core_alloc(life_core(session->small->life), id);
 
-    return alloc == NULL
-               ? NULL
-               : json_pack("{s:s, s:s}", "ID", id, "ClientStatus",
-                           client_status_name((enum client_status)alloc->client_status));
+    return alloc == NULL ? NULL
+                         : json_pack("{s:s, s:s}", "ID", id, "ClientStatus",
+                                     client_status_name((enum client_status)alloc->client_status));
 }
 
 static void on_trace(void *ctx, const struct journal_event *event)
@@ -260,8 +259,8 @@ static json_t *alloc_json(const char *id, int index, const char *desired, const 
 static void give(struct small_session *session, json_t *alloc)
 {
     pass(session, 10);
-    json_decref(answer(session, "Alloc.GetAllocs", json_pack("{s:i, s:[o]}", "Index", 9, "Allocs",
-                                                             alloc)));
+    json_decref(
+        answer(session, "Alloc.GetAllocs", json_pack("{s:i, s:[o]}", "Index", 9, "Allocs", alloc)));
     pass(session, 10);
 }
 
@@ -499,8 +498,8 @@ static void test_a_newer_version_is_taken_after_a_restart(void **state)
     struct small_session *session = *state;
     json_t *newer = alloc_json(one, 8, "run", "/bin/a");
 
-    assert_int_equal(
-        json_object_set_new(json_object_get(newer, "Job"), "Version", json_integer(3)), 0);
+    assert_int_equal(json_object_set_new(json_object_get(newer, "Job"), "Version", json_integer(3)),
+                     0);
     run_one(session);
     restart(session);
     join(session);
@@ -566,9 +565,8 @@ static void test_of_one_that_cannot_run_here_they_hear_why(void **state)
     json_t *groups = json_object_get(json_object_get(alloc, "Job"), "TaskGroups");
     json_t *tasks = json_object_get(json_array_get(groups, 0), "Tasks");
 
-    assert_int_equal(json_object_set_new(json_array_get(tasks, 0), "Vault",
-                                         json_pack("{s:s}", "Role", "r")),
-                     0);
+    assert_int_equal(
+        json_object_set_new(json_array_get(tasks, 0), "Vault", json_pack("{s:s}", "Role", "r")), 0);
     join(session);
     list(session, 10, one, 6);
     give(session, alloc);
