@@ -156,14 +156,18 @@ struct heartbeat {
     bool leaderless;   /* the servers have no leader at the moment */
 };
 
+/* How long one server may take for a heartbeat, so that others can be tried before it is due. */
+uint64_t policy_beat_limit_ms(const struct heartbeat *last);
+
 /* How long is waited at NOW_MS to try again one that has failed. */
 uint64_t policy_beat_again_ms(const struct heartbeat *last, uint64_t now_ms, uint64_t draw);
 
 /* The same of a question for allocs; it is asked at once when the servers are heard of. */
 uint64_t policy_ask_again_ms(uint64_t draw);
 
-/* How long changes of the node are gathered before they are told. */
-uint64_t policy_tell_node_ms(uint64_t draw);
+/* How long changes of the node are gathered before they are told; of one that has just begun
+ * (IS_NEW), which finds out what it has, not for long. */
+uint64_t policy_tell_node_ms(bool is_new, uint64_t draw);
 
 /* How long is waited to hand over statuses again that could not be. */
 uint64_t policy_push_again_ms(uint64_t draw);

@@ -19,6 +19,10 @@ enum {
     ASK_AGAIN_MS = 5000,
     PUSH_AGAIN_MS = 5000,
     TELL_NODE_MS = 5000,
+    TELL_NEW_NODE_MS = 200,
+    BEAT_LIMIT_LEAST_MS = 2000,
+    BEAT_LIMIT_MOST_MS = 10000,
+    BEAT_PARTS = 3, /* of its time, of which one server may have one */
     PUSH_URGENT_MS = 200,
     PUSH_LAZY_MS = 1000,
 };
@@ -36,6 +40,15 @@ uint64_t policy_register_again_ms(uint32_t tries, uint64_t draw)
     for (; tries > 1 && least < REGISTER_LAST_MS; tries--)
         least *= 2;
     return spread(least < REGISTER_LAST_MS ? least : REGISTER_LAST_MS, draw);
+}
+
+uint64_t policy_beat_limit_ms(const struct heartbeat *last)
+{
+    uint64_t part_ms = last->ttl_ms / BEAT_PARTS;
+
+    if (last->heard_ms == 0 || part_ms > BEAT_LIMIT_MOST_MS)
+        return BEAT_LIMIT_MOST_MS;
+    return part_ms < BEAT_LIMIT_LEAST_MS ? BEAT_LIMIT_LEAST_MS : part_ms;
 }
 
 uint64_t policy_beat_again_ms(const struct heartbeat *last, uint64_t now_ms, uint64_t draw)
@@ -60,9 +73,9 @@ uint64_t policy_ask_again_ms(uint64_t draw)
     return spread(ASK_AGAIN_MS, draw);
 }
 
-uint64_t policy_tell_node_ms(uint64_t draw)
+uint64_t policy_tell_node_ms(bool is_new, uint64_t draw)
 {
-    return spread(TELL_NODE_MS, draw);
+    return is_new ? TELL_NEW_NODE_MS : spread(TELL_NODE_MS, draw);
 }
 
 uint64_t policy_push_again_ms(uint64_t draw)

@@ -6,6 +6,10 @@
  * here and not in the list is destroyed.  Whatever does not fit the core's queue waits for the next
  * turn: carrying out the same answer twice changes nothing.
  *
+ * The first question of a connection is answered at once, and by the leader: a server that lags may
+ * know less than was known before, and what was deleted wakes nobody who waits for more (R-02,
+ * R-06).
+ *
  * Servers that do not know the node list nothing, without an error: so nobody is asked before the
  * node is registered, and an answer that comes when it is not any more is not looked at.
  */
@@ -29,6 +33,8 @@ static bool add_mine(void *ctx, const struct machine_id *id, const struct machin
     mine->minds_contact = alloc_of(record)->assign.stop_after_ms != 0;
     nomad->contacted += mine->minds_contact;
     mine->index = place_index(nomad, id->text);
+    mine->presumed = alloc_of(record)->acked_revision >= alloc_of(record)->status_revision;
+    mine->dirty = !mine->presumed;
     return true;
 }
 
@@ -65,6 +71,7 @@ static void give_up(struct nomad *nomad)
 static void asked_in_vain(struct nomad *nomad, const struct err *err)
 {
     give_up(nomad);
+    nomad->asks_anew = true;
     ask_in(nomad, policy_ask_again_ms(draw(nomad)));
     if (err->code == ERR_REFUSED && strstr(err->text, "node secret ID does not match") != NULL)
         nomad->is_unknown = true;
@@ -81,8 +88,9 @@ static void listed(struct nomad *nomad, const json_t *reply, const struct err *e
         return;
     }
     if (!nomad->registered)
-        return;                                       /* asked again when it is */
-    if (nomad->index != 0 && index <= nomad->index) { /* nothing new, or of a server that lags */
+        return; /* asked again when it is */
+    bool is_new = nomad->asks_anew ? index >= nomad->index : index > nomad->index;
+    if (!is_new && nomad->index != 0) { /* or of a server that lags */
         ask_in(nomad, took_ms < QUICK_MS ? policy_ask_again_ms(draw(nomad)) : 0);
         return;
     }
@@ -92,9 +100,11 @@ static void listed(struct nomad *nomad, const json_t *reply, const struct err *e
 
 static void ask(struct nomad *nomad)
 {
-    json_t *args = json_pack("{s:s, s:s, s:I, s:b}", "NodeID", nomad->config.node_id, "SecretID",
-                             nomad->config.secret, "MinQueryIndex", (json_int_t)nomad->index,
-                             "AllowStale", nomad->synced);
+    bool is_first = !nomad->synced || nomad->asks_anew;
+    json_t *args =
+        json_pack("{s:s, s:s, s:I, s:b}", "NodeID", nomad->config.node_id, "SecretID",
+                  nomad->config.secret, "MinQueryIndex",
+                  is_first ? (json_int_t)0 : (json_int_t)nomad->index, "AllowStale", !is_first);
 
     check(args != NULL);
     nomad->asking = true;
@@ -226,6 +236,7 @@ static void carried_out(struct nomad *nomad)
             json_object_size(json_object_get(nomad->listing, "Allocs")));
     nomad->index = (uint64_t)json_integer_value(json_object_get(nomad->listing, "Index"));
     nomad->synced = true;
+    nomad->asks_anew = false;
     give_up(nomad);
     ask_in(nomad, 0);
     if (nomad->push_at_ms == 0)

@@ -76,7 +76,8 @@ void nomad_start(struct nomad *nomad)
     allocs_begin(nomad);
     nomad->started = true;
     nomad->heard = arm;
-    nomad->session_at_ms = nomad_now_ms(nomad) + 1;
+    nomad->began_ms = nomad_now_ms(nomad);
+    nomad->session_at_ms = nomad->began_ms + 1;
     arm(nomad);
 }
 

@@ -29,6 +29,7 @@ struct mine {
     bool minds_contact; /* it ends when the servers are not heard of for too long */
     bool dirty;         /* the servers have not heard of what it is now */
     uint64_t told;      /* digest of what they have heard, 0: nothing */
+    bool presumed;      /* before a restart they had heard all: what it is now is that */
     char *refused;      /* why it cannot run here, in one sentence; owned; NULL: it can */
     int64_t refused_unix_ns;
     UT_hash_handle hh;
@@ -51,6 +52,7 @@ enum session_state { SESSION_AWAY, SESSION_REGISTERING, SESSION_HERE, SESSION_BE
 struct nomad {
     struct nomad_config config;
     bool started;
+    uint64_t began_ms;           /* node time of that */
     char trouble[ERR_TEXT_SIZE]; /* what went wrong last, "": nothing since */
 
     /* servers.c */
@@ -76,6 +78,7 @@ struct nomad {
     uint64_t asked_at_ms;
     uint64_t index;    /* of the last answer that was carried out */
     bool synced;       /* there is one */
+    bool asks_anew;    /* the connection was lost: what was deleted meanwhile wakes nobody */
     json_t *listing;   /* the answer that is being carried out; NULL: none */
     json_t *pulled;    /* allocs to be looked at, the last first; NULL: not yet */
     struct mine *mine; /* by id */

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+enum { NEW_MS = 10 * 1000 /* in which a node finds out what it has */ };
+
 enum session_event {
     SESSION_DUE,      /* its time has come */
     SESSION_CHANGED,  /* so has that of telling that the node is something else */
@@ -137,7 +139,8 @@ static void call_beat(struct nomad *nomad)
                              "ready", "NodeEvent", "UpdatedAt", 0);
 
     check(args != NULL);
-    servers_call(nomad, "Node.UpdateStatus", args, false, NOMAD_CALL_MS, beaten);
+    servers_call(nomad, "Node.UpdateStatus", args, false, policy_beat_limit_ms(&nomad->beat),
+                 beaten);
 }
 
 /* --- steps --- */
@@ -189,9 +192,11 @@ static void step(struct nomad *nomad, enum session_event event)
 
 void nomad_node_changed(struct nomad *nomad)
 {
+    bool is_new = nomad != NULL && nomad_now_ms(nomad) - nomad->began_ms < NEW_MS;
+
     if (nomad != NULL && nomad->started && nomad->change_at_ms == 0)
-        nomad->change_at_ms =
-            nomad_now_ms(nomad) + policy_tell_node_ms(nomad->config.random(nomad->config.ctx));
+        nomad->change_at_ms = nomad_now_ms(nomad) +
+                              policy_tell_node_ms(is_new, nomad->config.random(nomad->config.ctx));
 }
 
 /* Much of what could have changed has not. */

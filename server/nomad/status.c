@@ -37,6 +37,7 @@ void status_all(struct nomad *nomad)
     HASH_ITER(hh, nomad->mine, mine, next)
     {
         mine->told = 0;
+        mine->presumed = false;
         status_dirty(nomad, mine, STATUS_URGENT);
     }
     nomad->telling_all = true;
@@ -146,6 +147,9 @@ static void add(struct nomad *nomad, struct mine *mine, json_t *list)
     if (json == NULL)
         return;
     uint64_t digest = digest_of(json);
+    if (mine->presumed && alloc != NULL && alloc->acked_revision >= alloc->status_revision)
+        mine->told = digest;
+    mine->presumed = false;
     if (digest == mine->told) {
         json_decref(json);
         return;

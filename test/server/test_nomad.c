@@ -11,6 +11,7 @@ static const char two[] = "22222222-2222-4222-8222-222222222222";
 /* A call that waits for its answer. */
 struct waiting {
     char server[64], method[64];
+    uint64_t timeout_ms;
     json_t *args;
     nomad_reply_cb *cb;
     void *ctx;
@@ -35,7 +36,8 @@ static void on_call(void *ctx, const char *server, const char *method, const jso
 
     assert_true(session->calls_count++ < CALLS_MAX);
     assert_true(timeout_ms > 0);
-    *call = (struct waiting){.args = json_deep_copy(args), .cb = cb, .ctx = cb_ctx};
+    *call = (struct waiting){
+        .timeout_ms = timeout_ms, .args = json_deep_copy(args), .cb = cb, .ctx = cb_ctx};
     assert_true(text_copy(call->server, sizeof(call->server), server));
     assert_true(text_copy(call->method, sizeof(call->method), method));
 }
@@ -362,18 +364,28 @@ static void test_a_node_that_has_changed_is_told_once(void **state)
 
     join(session);
     nomad_node_changed(session->nomad); /* and has not */
-    pass(session, 6000);
-    assert_null(waits(session, "Node.Register"));
-    session->node_name = "other";
-    nomad_node_changed(session->nomad);
-    pass(session, 4000);
-    json_decref(answer(session, "Node.UpdateStatus", node_reply(0)));
     pass(session, 1000);
+    assert_null(waits(session, "Node.Register"));
+    session->node_name = "other"; /* it begins, and finds out what it has */
+    nomad_node_changed(session->nomad);
+    pass(session, 200);
     json_t *args = answer(session, "Node.Register", node_reply(1));
     json_t *node = json_object_get(args, "Node");
     assert_string_equal(json_string_value(json_object_get(node, "Name")), "other");
     assert_string_equal(json_string_value(json_object_get(node, "Status")), "ready");
     json_decref(args);
+    pass(session, 10);
+    json_decref(answer(session, "Node.UpdateStatus", node_reply(0)));
+    pass(session, 9000);
+    session->node_name = "third";
+    nomad_node_changed(session->nomad);
+    pass(session, 999);
+    nomad_node_changed(session->nomad);
+    pass(session, 1);
+    json_decref(answer(session, "Node.UpdateStatus", node_reply(0)));
+    assert_null(waits(session, "Node.Register"));
+    pass(session, 4000);
+    assert_non_null(waits(session, "Node.Register"));
 }
 
 /* --- what is to run --- */
@@ -599,7 +611,7 @@ static void test_nothing_is_told_before_they_have_said_what_is_to_run(void **sta
 {
     struct small_session *session = *state;
 
-    run_one(session);
+    run_one(session); /* and nobody has heard of it */
     restart(session);
     join(session);
     pass(session, 5000);
@@ -607,6 +619,49 @@ static void test_nothing_is_told_before_they_have_said_what_is_to_run(void **sta
     list(session, 10, one, 6);
     pass(session, 1000);
     assert_non_null(waits(session, "Node.UpdateAlloc"));
+}
+
+static void test_after_a_restart_they_hear_nothing_that_they_have_heard(void **state)
+{
+    struct small_session *session = *state;
+
+    run_one(session);
+    pass(session, 200);
+    json_decref(answer(session, "Node.UpdateAlloc", json_pack("{s:i}", "Index", 11)));
+    restart(session);
+    join(session);
+    list(session, 10, one, 6);
+    pass(session, 5000);
+    assert_null(waits(session, "Node.UpdateAlloc"));
+}
+
+static void test_the_first_question_of_a_connection_is_answered_at_once(void **state)
+{
+    struct small_session *session = *state;
+
+    run_one(session);
+    pass(session, 10);
+    fail_call(session, "Node.GetClientAllocs", ERR_IO, "the connection is lost");
+    pass(session, 5000);
+    const json_t *args = waits(session, "Node.GetClientAllocs")->args;
+    assert_int_equal(json_integer_value(json_object_get(args, "MinQueryIndex")), 0);
+    assert_false(json_is_true(json_object_get(args, "AllowStale")));
+    list(session, 9, one, 0); /* of one that lags */
+    pass(session, 10);
+    assert_int_equal(here(session, one)->machine.state, A_RUNNING);
+    pass(session, 5000);
+    list(session, 10, one, 0); /* deleted meanwhile, under the same index */
+    pass(session, 10);
+    assert_null(here(session, one));
+}
+
+static void test_a_heartbeat_leaves_time_for_another_server(void **state)
+{
+    struct small_session *session = *state;
+
+    join(session);
+    pass(session, 10000);
+    assert_in_range(waits(session, "Node.UpdateStatus")->timeout_ms, 2000, 4000);
 }
 
 int main(void)
@@ -631,6 +686,9 @@ int main(void)
         SESSION_TEST(test_of_one_that_cannot_run_here_they_hear_why),
         SESSION_TEST(test_who_had_taken_the_node_for_lost_hears_all_again),
         SESSION_TEST(test_nothing_is_told_before_they_have_said_what_is_to_run),
+        SESSION_TEST(test_after_a_restart_they_hear_nothing_that_they_have_heard),
+        SESSION_TEST(test_the_first_question_of_a_connection_is_answered_at_once),
+        SESSION_TEST(test_a_heartbeat_leaves_time_for_another_server),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
