@@ -66,6 +66,7 @@ static void give_up(struct nomad *nomad)
     json_decref(nomad->listing);
     json_decref(nomad->pulled);
     nomad->listing = nomad->pulled = NULL;
+    nomad->missing = 0;
 }
 
 static void asked_in_vain(struct nomad *nomad, const struct err *err)
@@ -135,32 +136,38 @@ static void pulled(struct nomad *nomad, const json_t *reply, const struct err *e
     ask_in(nomad, 0);
 }
 
-/* The ids that are new or newer, and the largest index of these; a new reference. */
-static json_t *to_pull(struct nomad *nomad, uint64_t *ret_index)
+/* What is new or newer, or the first of it. */
+struct wishes {
+    json_t *ids;    /* owned */
+    uint64_t index; /* the largest of these */
+    size_t total;
+};
+
+static struct wishes to_pull(const struct nomad *nomad)
 {
-    json_t *ids = json_array(), *allocs = json_object_get(nomad->listing, "Allocs"), *number;
+    json_t *allocs = json_object_get(nomad->listing, "Allocs"), *number;
+    struct wishes wishes = {.ids = json_array()};
     const char *id;
 
-    check(ids != NULL);
-    *ret_index = 0;
+    check(wishes.ids != NULL);
     json_object_foreach(allocs, id, number)
     {
         uint64_t index = (uint64_t)json_integer_value(number);
         const struct mine *mine = uuid_is_valid(id) ? mine_find(nomad, id) : NULL;
 
-        if (!uuid_is_valid(id) || (mine != NULL && mine->index >= index))
+        if (!uuid_is_valid(id) || (mine != NULL && mine->index >= index) ||
+            ++wishes.total > PULL_MAX)
             continue;
-        if (json_array_size(ids) < PULL_MAX)
-            check(json_array_append_new(ids, json_string(id)) == 0);
-        *ret_index = index > *ret_index ? index : *ret_index;
+        check(json_array_append_new(wishes.ids, json_string(id)) == 0);
+        wishes.index = index > wishes.index ? index : wishes.index;
     }
-    return ids;
+    return wishes;
 }
 
-static void pull(struct nomad *nomad, json_t *ids, uint64_t index)
+static void pull(struct nomad *nomad, const struct wishes *wishes)
 {
-    json_t *args = json_pack("{s:o, s:I, s:b}", "AllocIDs", ids, "MinQueryIndex",
-                             (json_int_t)(index - 1), "AllowStale", 1);
+    json_t *args = json_pack("{s:O, s:I, s:b}", "AllocIDs", wishes->ids, "MinQueryIndex",
+                             (json_int_t)(wishes->index - 1), "AllowStale", 1);
 
     check(args != NULL);
     nomad->asking = true;
@@ -258,25 +265,31 @@ static bool look_at_pulled(struct nomad *nomad)
     return true;
 }
 
+/* Nothing of what was pulled has come: of a server that knows less than the one that listed it. */
+static void wait_for_missing(struct nomad *nomad)
+{
+    give_up(nomad);
+    ask_in(nomad, MISSING_MS);
+}
+
 /* A step of an answer that is there: it is looked at, more is pulled for it, or it is done. */
 static void go_on(struct nomad *nomad)
 {
-    uint64_t index;
-
     if (nomad->pulled != NULL && !look_at_pulled(nomad)) {
         ask_in(nomad, 1); /* after the turn that makes room */
         return;
     }
-    json_t *ids = to_pull(nomad, &index);
-    if (json_array_size(ids) > 0) {
-        pull(nomad, ids, index);
-        return;
-    }
-    json_decref(ids);
-    if (carry_out(nomad))
+    struct wishes wishes = to_pull(nomad);
+    if (wishes.total > 0 && wishes.total == nomad->missing)
+        wait_for_missing(nomad);
+    else if (wishes.total > 0)
+        pull(nomad, &wishes);
+    else if (carry_out(nomad))
         carried_out(nomad);
     else
         ask_in(nomad, 1);
+    nomad->missing = nomad->listing == NULL ? 0 : wishes.total;
+    json_decref(wishes.ids);
 }
 
 void allocs_wake(struct nomad *nomad)
