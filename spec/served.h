@@ -70,7 +70,9 @@ struct served_alloc {
  *
  * RET_ALLOC is filled whenever ALLOC has an id, also after a failure; else its id is "".  What it
  * points to lives as long as ALLOC.  RET_TEXT, RET_LENGTH and RET_SPEC as of jobspec_make_alloc:
- * owned by the caller (free, alloc_spec_free), untouched after a failure.
+ * owned by the caller (free, alloc_spec_free), untouched after a failure.  Their create_index and
+ * modify_index are those of the server (the latter 0 as long as they are the same), so that what
+ * the journal keeps says which version of the alloc it is.
  *
  * ERR_UNSUPPORTED: it asks for what cairn does not do; ERR_INVALID: a rule forbids it; of both ERR
  * names all of it, as far as there is room, in one sentence for the operator who reads it as what
