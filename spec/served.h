@@ -48,8 +48,7 @@ struct served_alloc {
     const char *id, *name;
     const char *namespace, *job_id, *group;
     const char *node_id, *eval_id;
-    const json_t
-        *tasks; /* of its group, array of objects with a Name each; borrowed; may be NULL */
+    const json_t *tasks;        /* of its group: array of objects with a Name; borrowed; NULL */
     enum served_desire desired; /* as Nomad: words that are not known are SERVED_RUN */
     const char *desired_status, *desired_description; /* in the server's words */
     const char *client_status;  /* what the server knows: "pending", ..., "unknown" */
