@@ -21,6 +21,8 @@ enum {
     PULL_MAX = 256,  /* allocs that are asked for at once */
     QUICK_MS = 1000, /* an answer that says nothing new and comes sooner was no wait */
     MISSING_MS = 2000,
+    PULL_MS = 3000, /* that a server may wait to know as much as the one that listed them: no
+                     * longer, as one that was deleted meanwhile never comes (R-06) */
 };
 
 /* --- what is here at the start, and its end --- */
@@ -166,12 +168,13 @@ static struct wishes to_pull(const struct nomad *nomad)
 
 static void pull(struct nomad *nomad, const struct wishes *wishes)
 {
-    json_t *args = json_pack("{s:O, s:I, s:b}", "AllocIDs", wishes->ids, "MinQueryIndex",
-                             (json_int_t)(wishes->index - 1), "AllowStale", 1);
+    json_t *args = json_pack("{s:O, s:I, s:I, s:b}", "AllocIDs", wishes->ids, "MinQueryIndex",
+                             (json_int_t)(wishes->index - 1), "MaxQueryTime",
+                             (json_int_t)PULL_MS * 1000000, "AllowStale", 1);
 
     check(args != NULL);
     nomad->asking = true;
-    servers_call(nomad, "Alloc.GetAllocs", args, false, NOMAD_BLOCKED_CALL_MS, pulled);
+    servers_call(nomad, "Alloc.GetAllocs", args, false, PULL_MS + NOMAD_CALL_MS, pulled);
 }
 
 /* --- carrying out --- */

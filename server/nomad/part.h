@@ -81,7 +81,7 @@ struct nomad {
     bool asks_anew;    /* the connection was lost: what was deleted meanwhile wakes nobody */
     json_t *listing;   /* the answer that is being carried out; NULL: none */
     json_t *pulled;    /* allocs to be looked at, the last first; NULL: not yet */
-    size_t missing;      /* of what is listed, when more was pulled last; 0: nothing was */
+    size_t missing;    /* of what is listed, when more was pulled last; 0: nothing was */
     struct mine *mine; /* by id */
     size_t contacted;  /* those that mind */
 

@@ -4,6 +4,7 @@ answers what they ask, and goes on with all of that wherever it or they die."""
 import base64
 import json
 import os
+import re
 import sys
 import time
 import uuid
@@ -16,11 +17,11 @@ from peer import Gone, Refused, Servers  # noqa: E402
 
 # --- what servers have, and a node that joins them ---
 
-def alloc_of(*tasks, name='job', index=0, **fields):
+def alloc_of(*tasks, name='job', index=0, kind='service', **fields):
     group = {'Name': 'g', 'Count': 1, 'Tasks': list(tasks), 'RestartPolicy': restart_policy(0),
              'EphemeralDisk': {'SizeMB': 10}}
     group.update(fields.pop('Group', {}))
-    job = {'ID': name, 'Name': name, 'Namespace': 'default', 'Region': 'global', 'Type': 'service',
+    job = {'ID': name, 'Name': name, 'Namespace': 'default', 'Region': 'global', 'Type': kind,
            'Version': 0, 'Datacenters': ['dc1'], 'TaskGroups': [group]}
     given = {task['Name']: {'Cpu': {'CpuShares': 10}, 'Memory': {'MemoryMB': 20}} for task in tasks}
     return {'ID': str(uuid.uuid4()), 'Namespace': 'default', 'EvalID': str(uuid.uuid4()),
@@ -30,7 +31,11 @@ def alloc_of(*tasks, name='job', index=0, **fields):
 
 
 def sleeper(seconds=1000, name='t', **fields):
-    return raw_exec(name, 'exec sleep %d' % seconds, KillTimeout=milliseconds(2000), **fields)
+    return script('exec sleep %d' % seconds, name, KillTimeout=milliseconds(2000), **fields)
+
+
+def script(text, name='t', **fields):
+    return raw_exec(name, text, LogConfig={'MaxFiles': 1, 'MaxFileSizeMB': 1}, **fields)
 
 
 def joined(servers, config='', start=True):
@@ -94,7 +99,7 @@ def it_runs_what_it_is_told_and_tells_what_became_of_it():
 def what_fails_is_told_as_failed_and_not_run_again():
     with Servers() as servers:
         node = joined(servers)
-        alloc = alloc_of(raw_exec('t', 'exit 7'))
+        alloc = alloc_of(script('exit 7'))
         servers.add(alloc)
         await_status(servers, alloc, 'failed')
         state = servers.allocs[alloc['ID']]['TaskStates']['t']
@@ -156,8 +161,7 @@ def a_crash_changes_nothing_and_tells_nothing_twice():
         pids = [running(servers, node, alloc, 'sleep %d' % (1000 + i))
                 for i, alloc in enumerate(allocs)]
         ticks = [start_ticks(pid) for pid in pids]
-        wait_for('all to be heard of', lambda: all(
-            record['acked'] for record in acked(node, allocs)))
+        wait_for('all to be heard of', lambda: all(is_heard(node, alloc) for alloc in allocs))
         told, pulled = len(servers.calls('Node.UpdateAlloc')), len(servers.calls('Alloc.GetAllocs'))
         asked = len(servers.calls('Node.GetClientAllocs'))
         node.kill()
@@ -171,15 +175,12 @@ def a_crash_changes_nothing_and_tells_nothing_twice():
         finish(servers, node)
 
 
-def acked(node, allocs):
-    """What the journal says of who has heard of them."""
-    found = []
-    for alloc in allocs:
-        shown = json.loads(node.cli('journal', 'show', '-json', '-data-dir', node.data,
-                                    'alloc/' + alloc['ID']).stdout)
-        record = shown.get('record', shown)
-        found.append({'acked': record['acked_revision'] >= record['status_revision']})
-    return found
+def is_heard(node, alloc):
+    """Whether the journal says that the servers have heard all of it."""
+    text = node.cli('journal', 'show', '-json', '-all', '-dir', node.data, alloc['ID']).stdout
+    heard, so_far = (int(re.search(r'"%s_revision": ?(\d+)' % name, text)[1])
+                     for name in ('acked', 'status'))
+    return heard >= so_far
 
 
 def after_a_reboot_it_waits_for_the_servers():
@@ -320,7 +321,7 @@ def it_registers_while_it_is_still_finding_out_what_it_has():
 def what_they_did_not_hear_is_told_when_they_are_back():
     with Servers() as servers:
         node = joined(servers)
-        alloc = alloc_of(raw_exec('t', 'until [ -e %s/go ]; do sleep 0.05; done' % node.dir))
+        alloc = alloc_of(script('until [ -e %s/go ]; do sleep 0.05; done' % node.dir), kind='batch')
         servers.add(alloc)
         await_status(servers, alloc, 'running')
         servers.servers[0].pause()
@@ -336,16 +337,19 @@ def what_they_did_not_hear_is_told_when_they_are_back():
 
 def wherever_the_daemon_dies_it_goes_on():
     """Killed at each commit, and between any two effects behind it, from its first registration to
-    the end of an alloc."""
-    point, last = 0, False
-    while not last:
+    the end of an alloc that nobody knows any more."""
+    point, died = 0, True
+    while died:
         point += 1
         with Servers() as servers:
             node = joined(servers, start=False)
             alloc = alloc_of(sleeper())
             node.start(crash_at=point, wait=False)
-            last = not survive(servers, node, alloc)
-            finish(servers, node)
+            died = survive(servers, node, alloc)
+            mark = node.node_mark()
+            node.audit(mark)
+            assert node.terminate() == 0
+            node.close()
     assert point > 10, point
 
 
@@ -358,14 +362,19 @@ def survive(servers, node, alloc):
             died.append(True)
             node.start()
         return True
+
+    def is_gone():
+        try:
+            return not node.allocs()
+        except OSError:
+            return False
     wait_for('the node to be ready', lambda: again() and is_ready(servers))
     servers.add(alloc)
     wait_for('it to run', lambda: again() and status(servers, alloc) == 'running')
     servers.stop(alloc['ID'])
     wait_for('it to end', lambda: again() and status(servers, alloc) == 'complete')
-    node.answers()
-    again()
-    assert len([line for line in node.payloads().values() if 'sleep' in line]) == 0
+    servers.forget(alloc['ID'])
+    wait_for('it to be gone', lambda: again() and is_gone())
     return bool(died)
 
 
@@ -374,7 +383,8 @@ def survive(servers, node, alloc):
 def calls_are_answered():
     with Servers() as servers:
         node = joined(servers)
-        alloc = alloc_of(raw_exec('t', 'trap "exit 0" HUP; echo hello; while :; do sleep 0.05; done'))
+        alloc = alloc_of(script('trap "exit 0" HUP; echo hello; while :; do sleep 0.05; done'),
+                         kind='batch')
         servers.add(alloc)
         await_status(servers, alloc, 'running')
         host = servers.call('ClientStats.Stats', {})['HostStats']
@@ -423,7 +433,7 @@ def read_all(stream):
 def logs_and_files_are_read_through_them():
     with Servers() as servers:
         node = joined(servers)
-        alloc = alloc_of(raw_exec('t', 'echo out; echo err >&2; exec sleep 1000'))
+        alloc = alloc_of(script('echo out; echo err >&2; exec sleep 1000'))
         servers.add(alloc)
         await_status(servers, alloc, 'running')
         asked = {'AllocID': alloc['ID'], 'Task': 't', 'LogType': 'stdout', 'Offset': 0,
@@ -492,7 +502,7 @@ def commands_run_in_its_tasks():
                           Stdin=dict(junk, Data=b'in \xff\n', Close=False)))
         stream.write(dict(junk, Setup=None, TtySize=None, Stdin=dict(junk, Data=None, Close=True)))
         out, _, result, error = heard(stream)
-        assert (out, result, error) == (b'in \xff\n', {}, None), (out, result, error)
+        assert (out, result, error) == (b'in \xff\n', {'exit_code': 0}, None), (out, result, error)
         stream = session(servers, alloc, '/bin/sh', '-c', 'exec sleep 1002')
         node.await_pid('sleep 1002')
         stream.close()
