@@ -439,7 +439,7 @@ void yamux_complain(struct yamux *yamux)
 bool yamux_is_idle(const struct yamux *yamux)
 {
     for (size_t i = 0; i < yamux->streams.count; i++) {
-        if (yamux->streams.items[i]->calls != NULL)
+        if (is_ours(yamux->streams.items[i]) && yamux->streams.items[i]->calls != NULL)
             return false;
     }
     return true;

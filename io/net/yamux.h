@@ -71,7 +71,7 @@ bool yamux_is_answered(const struct yamux *yamux);
 void yamux_complain(struct yamux *yamux);
 bool yamux_is_leaving(const struct yamux *yamux);
 
-/* True if nobody has a stream. */
+/* True if nobody has a stream that we have opened. */
 bool yamux_is_idle(const struct yamux *yamux);
 
 /* --- streams --- */
