@@ -80,8 +80,8 @@ struct rpc_config {
  * with what file_read says of their files. */
 struct rpc *rpc_open(const struct rpc_config *config, struct err *err);
 
-/* Calls under way have their callbacks with ERR_CANCELED, streams their end, from inside; `ended`
- * is not called any more.  NULL is fine. */
+/* Calls under way have their callbacks with ERR_CANCELED, streams their end, from inside: none of
+ * them may call again.  `ended` is not called any more.  NULL is fine. */
 void rpc_close(struct rpc *rpc);
 
 /* True while the peer is connected and takes calls: TLS is done, and it has not said goodbye. */

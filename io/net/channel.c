@@ -134,7 +134,11 @@ static int tls_error(struct channel *channel, int result, struct err *err)
         gnutls_certificate_verification_status_print(
             gnutls_session_get_verify_cert_status(channel->session), GNUTLS_CRT_X509, &text, 0) ==
             0) {
-        (void)err_set(err, ERR_REFUSED, "the certificate of %s: %s", channel->peer, text.data);
+        int length = (int)strlen((const char *)text.data);
+
+        length -= length > 0 && text.data[length - 1] == ' '; /* behind its sentences */
+        (void)err_set(err, ERR_REFUSED, "the certificate of %s: %.*s", channel->peer, length,
+                      (const char *)text.data);
         gnutls_free(text.data);
         return err->code;
     }
@@ -316,7 +320,7 @@ static void on_look_up(struct io_work *work)
 {
     struct look_up *look_up = work->ctx;
 
-    look_up->failed = look_up_host(look_up->host, look_up->port, AI_ADDRCONFIG, &look_up->found);
+    look_up->failed = look_up_host(look_up->host, look_up->port, 0, &look_up->found);
 }
 
 static void on_looked_up(struct io_work *work)

@@ -288,7 +288,7 @@ struct rpc_call *rpc_call(struct rpc *rpc, const char *method, const json_t *arg
     struct buffer bytes = {0};
 
     check(call != NULL);
-    check(strlen(method) < RPC_METHOD_SIZE);
+    check(!rpc->closed && strlen(method) < RPC_METHOD_SIZE);
     *call = (struct rpc_call){.rpc = rpc, .cb = cb, .ctx = ctx, .sequence = ++rpc->sequence};
     call->reader = msgpack_reader_new(RPC_MESSAGE_MAX);
     call->next = rpc->calls;
@@ -337,8 +337,7 @@ static void on_gone(void *ctx)
 {
     struct rpc *rpc = ctx;
 
-    while (rpc->calls != NULL) /* made while it was closed */
-        end(rpc->calls, NULL, &rpc->calls->failed);
+    check(rpc->calls == NULL);
     free(rpc);
 }
 
