@@ -21,6 +21,7 @@ struct offer {
     uint64_t version;           /* of the job that it was made by */
     json_t *network;            /* where it was by then, NULL: not known, or as the host */
     bool canary;                /* and that it was one */
+    bool is_old;                /* the alloc goes by a newer version */
     bool is_broken;             /* it cannot be made, as was said */
     bool is_dirty;              /* listed among those to be looked at */
     uint64_t offered;           /* bits of services that are registered */
@@ -31,8 +32,10 @@ struct offer {
 
 struct catalogue {
     struct parts *parts;
-    catalogue_news *news; /* NULL: nobody wants to hear them */
-    void *news_ctx;
+    struct {
+        catalogue_news *news; /* NULL: nobody wants to hear them */
+        void *ctx;
+    } listeners[CATALOGUE_LISTENERS];
     struct offer *offers; /* by alloc */
     /* What was listed last, until something of it changes: hundreds of templates may ask at once.
      */
@@ -129,6 +132,9 @@ static void note_alloc(struct catalogue *catalogue, const char *id)
 void catalogue_note(struct catalogue *catalogue, const struct journal_event *event)
 {
     if (event->id.kind == MACHINE_ALLOC) {
+        struct offer *offer = find(catalogue, event->id.text);
+        if (offer != NULL && event->event.kind == AE_UPDATE)
+            offer->is_old = true;
         note_alloc(catalogue, event->id.text);
     } else if (event->id.kind == MACHINE_TASK && catalogue->offers != NULL) {
         struct machine_id owner = machine_id_owner(&event->id);
@@ -153,10 +159,11 @@ static struct catalogue_entry entry_of(const struct offer *offer,
     return entry;
 }
 
-void catalogue_listen(struct catalogue *catalogue, catalogue_news *news, void *ctx)
+void catalogue_listen(struct catalogue *catalogue, enum catalogue_listener who,
+                      catalogue_news *news, void *ctx)
 {
-    catalogue->news = news;
-    catalogue->news_ctx = ctx;
+    catalogue->listeners[who].news = news;
+    catalogue->listeners[who].ctx = ctx;
 }
 
 static void tell_news(const struct offer *offer, const struct hooks_service *service,
@@ -164,10 +171,12 @@ static void tell_news(const struct offer *offer, const struct hooks_service *ser
 {
     const struct catalogue *catalogue = offer->catalogue;
 
-    if (catalogue->news == NULL)
-        return;
-    struct catalogue_entry entry = entry_of(offer, service);
-    catalogue->news(catalogue->news_ctx, registered, &entry);
+    for (size_t i = 0; i < COUNT_OF(catalogue->listeners); i++) {
+        if (catalogue->listeners[i].news == NULL)
+            continue;
+        struct catalogue_entry entry = entry_of(offer, service);
+        catalogue->listeners[i].news(catalogue->listeners[i].ctx, registered, &entry);
+    }
 }
 
 static void tell_change(struct catalogue *catalogue, const char *namespace)
@@ -302,12 +311,14 @@ static json_t *network_of(const struct core *core, const char *id, const struct 
     return found;
 }
 
-static bool is_canary(const struct parts *parts, const char *id, const struct alloc *alloc)
+/* SPEC says it of an alloc that servers have made. */
+static bool is_canary(const struct parts *parts, const char *id, const struct alloc *alloc,
+                      const struct alloc_spec *spec)
 {
     const struct alone_job *job =
         alone_find(parts->alone, alloc->assign.namespace, alloc->assign.job_id);
 
-    return job != NULL && alone_is_canary(job, alloc->assign.group, id);
+    return spec->canary || (job != NULL && alone_is_canary(job, alloc->assign.group, id));
 }
 
 /* True if what was made is not what would be made now. */
@@ -315,12 +326,12 @@ static bool is_outdated(const struct offer *offer, const struct alloc *alloc, js
 {
     const struct parts *parts = offer->catalogue->parts;
 
-    if (offer->version != alloc->assign.job_version)
+    if (offer->is_old || offer->version != alloc->assign.job_version)
         return true;
     if (offer->spec == NULL)
         return !offer->is_broken;
     return (network != NULL && !json_equal(offer->network, network)) ||
-           offer->canary != is_canary(parts, offer->alloc, alloc);
+           offer->canary != is_canary(parts, offer->alloc, alloc, offer->spec);
 }
 
 static int make(struct offer *offer, const struct alloc *alloc, json_t *network, struct err *err)
@@ -328,11 +339,12 @@ static int make(struct offer *offer, const struct alloc *alloc, json_t *network,
     struct parts *parts = offer->catalogue->parts;
 
     offer->version = alloc->assign.job_version;
+    offer->is_old = false;
     offer->network = json_incref(network);
-    offer->canary = is_canary(parts, offer->alloc, alloc);
     int code = specs_read(parts->specs, offer->alloc, &offer->spec, err);
     if (code != 0)
         return code;
+    offer->canary = is_canary(parts, offer->alloc, alloc, offer->spec);
     return hooks_services_make(parts->hooks, offer->spec, offer->canary, network, &offer->services,
                                err);
 }

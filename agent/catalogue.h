@@ -37,7 +37,9 @@ struct catalogue_entry {
 typedef void catalogue_news(void *ctx, bool registered, const struct catalogue_entry *entry);
 
 /* NEWS is called for each change from now on; NULL: nobody wants to know. */
-void catalogue_listen(struct catalogue *catalogue, catalogue_news *news, void *ctx);
+enum catalogue_listener { CATALOGUE_EVENTS, CATALOGUE_SERVERS, CATALOGUE_LISTENERS };
+void catalogue_listen(struct catalogue *catalogue, enum catalogue_listener who,
+                      catalogue_news *news, void *ctx);
 
 /* Each in NAMESPACE (NULL: in any), by name, then by id. */
 typedef void catalogue_each_cb(void *ctx, const struct catalogue_entry *entry);

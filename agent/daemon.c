@@ -263,7 +263,7 @@ static int open_hooks(struct daemon *daemon, struct err *err)
         .user_denylist = config->user_denylist,
         .driver = driver_kind,
         .volumes = config->host_volumes,
-        .services = services_of,
+        .services = config_has_servers(config) ? NULL : services_of, /* theirs are others, too */
         .services_ctx = parts,
     };
 

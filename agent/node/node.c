@@ -124,9 +124,9 @@ static void collect_attributes(struct node *node, const struct config *config)
         add(to, "kernel.landlock", text);
     add_number(to, "memory.totalbytes", facts->memory_bytes);
     add(to, "nomad.bridge.hairpin_mode", config->bridge_hairpin ? "true" : "false");
-    if (!config_has_servers(config)) /* what is offered is not told to them yet */
-        add(to, "nomad.service_discovery", "true");
-    add(to, "nomad.version", CAIRN_NOMAD_VERSION);
+    add(to, "nomad.service_discovery", "true");
+    add(to, "nomad.version",
+        config_has_servers(config) ? CAIRN_NOMAD_CLIENT_VERSION : CAIRN_NOMAD_VERSION);
     add(to, "cairn.version", CAIRN_VERSION);
     collect_numa(to, facts);
     add(to, "os.name", facts->os_name);

@@ -3,6 +3,8 @@
  */
 #include "agent/servers/part.h"
 
+#include "agent/catalogue.h"
+
 #include "agent/world.h"
 #include "io/log.h"
 
@@ -187,6 +189,23 @@ static void placed(void *ctx, struct alloc_spec *spec)
     specs_placed(servers->parts->specs, spec);
 }
 
+/* --- services --- */
+
+static void service_changed(void *ctx, bool registered, const struct catalogue_entry *entry)
+{
+    struct servers *servers = ctx;
+    json_t *registration = catalogue_registration(servers->parts->catalogue, entry);
+
+    nomad_offer(servers->nomad, registered, registration);
+    json_decref(registration);
+}
+
+/* What is offered by those that were found running. */
+static void offer_one(void *ctx, const struct catalogue_entry *entry)
+{
+    service_changed(ctx, true, entry);
+}
+
 /* --- birth and end --- */
 
 static void find_tls(struct servers *servers)
@@ -238,6 +257,8 @@ struct servers *servers_new(struct parts *parts, struct api *api, const struct a
     servers->nomad = nomad_new(&config, addresses, count);
     parts->nomad = servers->nomad;
     nomad_start(servers->nomad);
+    catalogue_listen(parts->catalogue, CATALOGUE_SERVERS, service_changed, servers);
+    catalogue_each(parts->catalogue, NULL, offer_one, servers);
     return servers;
 }
 
@@ -248,6 +269,7 @@ void servers_free(struct servers *servers)
     if (servers == NULL)
         return;
     servers->parts->nomad = NULL;
+    catalogue_listen(servers->parts->catalogue, CATALOGUE_SERVERS, NULL, NULL);
     nomad_free(servers->nomad); /* hears no answer any more */
     io_timer_stop(&servers->timer);
     while (servers->vain != NULL)

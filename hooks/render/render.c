@@ -197,7 +197,7 @@ char *hooks_services_text(const struct hooks *hooks, const char *namespace)
 /* A rendering that follows asks for them by itself (hooks_rerender). */
 static void add_services(const struct hooks *hooks, const struct hook_run *asked, json_t *order)
 {
-    bool asks = can_ask(asked->task);
+    bool asks = can_ask(asked->task) && hooks->services != NULL;
     scoped_string char *text = asks && asked->phase == PHASE_PRESTART
                                    ? hooks_services_text(hooks, asked->alloc->namespace)
                                    : NULL;
@@ -387,7 +387,7 @@ static int give_services(void *ctx, const char **ret_text, struct err *err)
     const char *text = again != NULL ? again->services : order_text(rendering->order, "services");
 
     if (!json_is_true(json_object_get(rendering->order, "can_ask")) || text == NULL)
-        return err_set(err, ERR_REFUSED, "no template of the task asks for services");
+        return err_set(err, ERR_REFUSED, "services of servers cannot be asked for in this release");
     if (again != NULL)
         again->asks_services = true;
     *ret_text = text;

@@ -25,6 +25,7 @@ void nomad_free(struct nomad *nomad)
     servers_end(nomad);
     allocs_end(nomad);
     mine_end(nomad);
+    offers_end(nomad);
     free(nomad->pushed.items);
     free(nomad);
 }
@@ -49,6 +50,8 @@ static uint64_t deadline_ms(const struct nomad *nomad)
         earlier(&at_ms, nomad->ask_at_ms);
     if (!nomad->pushing && nomad->synced && nomad->registered)
         earlier(&at_ms, nomad->push_at_ms);
+    if (!nomad->offering && nomad->synced && nomad->registered)
+        earlier(&at_ms, nomad->offer_at_ms);
     return at_ms;
 }
 
@@ -62,6 +65,7 @@ void nomad_wake(struct nomad *nomad)
     registration_wake(nomad);
     allocs_wake(nomad);
     status_wake(nomad);
+    offers_wake(nomad);
     arm(nomad);
 }
 

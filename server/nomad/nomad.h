@@ -75,6 +75,14 @@ void nomad_settle(struct nomad *nomad);
 /* What describe_node says is something else. */
 void nomad_node_changed(struct nomad *nomad);
 
+/* --- services --- */
+
+/* REGISTRATION, as Nomad has service registrations (borrowed), is offered, or is it with what is
+ * new of it; or it is not any more (OFFERED is false).  The servers hear of it until they have
+ * answered.
+ */
+void nomad_offer(struct nomad *nomad, bool offered, const json_t *registration);
+
 /* --- what is seen of it --- */
 
 struct nomad_standing {

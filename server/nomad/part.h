@@ -3,7 +3,8 @@
  *
  * nomad.c makes it and says when each part is to be woken; mine.c knows the allocs, and servers.c
  * calls whichever server is the one to be asked; registration.c registers the node and keeps it
- * alive; allocs.c learns what is to run, place.c does it, and status.c tells what has become of it.
+ * alive; allocs.c learns what is to run, place.c does it, and status.c tells what has become of it,
+ * and offers.c what they offer to others.
  */
 #ifndef CAIRN_SERVER_NOMAD_PART_H
 #define CAIRN_SERVER_NOMAD_PART_H
@@ -90,6 +91,11 @@ struct nomad {
     uint64_t push_at_ms;    /* node time; 0: there is nothing to tell */
     uint64_t push_after_ms; /* and not before, as it has just failed */
     struct pushed_list pushed;
+
+    /* offers.c */
+    struct told_offer *offers; /* by id */
+    bool offering;
+    uint64_t offer_at_ms; /* node time; 0: there is nothing to tell */
 };
 
 static inline uint64_t nomad_now_ms(const struct nomad *nomad)
@@ -140,6 +146,14 @@ bool place_alloc(struct nomad *nomad, const json_t *alloc);
 
 /* The version that ALLOC, which is here, goes by; 0: it cannot be read. */
 uint64_t place_index(const struct nomad *nomad, const char *alloc);
+
+/* --- offers.c --- */
+
+void offers_wake(struct nomad *nomad);
+
+/* All that is offered is told again. */
+void offers_all(struct nomad *nomad);
+void offers_end(struct nomad *nomad);
 
 /* --- status.c --- */
 

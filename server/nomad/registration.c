@@ -101,8 +101,10 @@ static void beaten(struct nomad *nomad, const json_t *reply, const struct err *e
         return;
     }
     /* They had taken it for something else than ready: what runs here is told again. */
-    if (json_integer_value(json_object_get(reply, "Index")) > 0)
+    if (json_integer_value(json_object_get(reply, "Index")) > 0) {
         status_all(nomad);
+        offers_all(nomad);
+    }
     take_answer(nomad, reply);
     step(nomad, SESSION_ACCEPTED);
 }

@@ -664,6 +664,99 @@ static void test_a_heartbeat_leaves_time_for_another_server(void **state)
     assert_in_range(waits(session, "Node.UpdateStatus")->timeout_ms, 2000, 4000);
 }
 
+/* --- what is offered --- */
+
+static void offer(struct small_session *session, const char *id, bool offered, int port)
+{
+    json_t *registration = json_pack("{s:s, s:s, s:s, s:i}", "ID", id, "ServiceName", "web",
+                                     "Namespace", "default", "Port", port);
+
+    nomad_offer(session->nomad, offered, registration);
+    json_decref(registration);
+}
+
+static json_t *index_reply(void)
+{
+    return json_pack("{s:i}", "Index", 11);
+}
+
+/* How many services the call that waits tells of, the port of the first. */
+static size_t upserted(struct small_session *session, int *ret_port)
+{
+    const json_t *list =
+        json_object_get(waits(session, "ServiceRegistration.Upsert")->args, "Services");
+
+    *ret_port = (int)json_integer_value(json_object_get(json_array_get(list, 0), "Port"));
+    return json_array_size(list);
+}
+
+static void test_what_is_offered_is_told_once_and_withdrawn(void **state)
+{
+    struct small_session *session = *state;
+    int port;
+
+    run_one(session);
+    offer(session, "s1", true, 80);
+    offer(session, "s2", true, 81);
+    pass(session, 199);
+    assert_null(waits(session, "ServiceRegistration.Upsert"));
+    pass(session, 1);
+    assert_int_equal(upserted(session, &port), 2);
+    json_decref(answer(session, "ServiceRegistration.Upsert", index_reply()));
+    pass(session, 1000);
+    assert_null(waits(session, "ServiceRegistration.Upsert"));
+    offer(session, "s1", false, 80);
+    pass(session, 200);
+    json_t *args = answer(session, "ServiceRegistration.DeleteByID", index_reply());
+    assert_string_equal(word_of(args, "ID"), "s1");
+    assert_string_equal(word_of(args, "Namespace"), "default");
+    json_decref(args);
+    pass(session, 1000);
+    assert_null(waits(session, "ServiceRegistration.DeleteByID"));
+}
+
+static void test_what_changes_while_it_is_told_is_told_again(void **state)
+{
+    struct small_session *session = *state;
+    int port;
+
+    run_one(session);
+    offer(session, "s1", true, 80);
+    pass(session, 200);
+    offer(session, "s1", true, 90);
+    json_decref(answer(session, "ServiceRegistration.Upsert", index_reply()));
+    pass(session, 200);
+    assert_int_equal(upserted(session, &port), 1);
+    assert_int_equal(port, 90);
+    offer(session, "s1", false, 90);
+    json_decref(answer(session, "ServiceRegistration.Upsert", index_reply()));
+    pass(session, 200);
+    fail_call(session, "ServiceRegistration.DeleteByID", ERR_REFUSED,
+              "service registration not found"); /* as good as withdrawn */
+    pass(session, 6000);
+    assert_null(waits(session, "ServiceRegistration.DeleteByID"));
+}
+
+static void test_an_offer_that_was_not_heard_is_told_again(void **state)
+{
+    struct small_session *session = *state;
+    int port;
+
+    run_one(session);
+    offer(session, "s1", true, 80);
+    pass(session, 200);
+    fail_call(session, "ServiceRegistration.Upsert", ERR_TIMEOUT, "no answer");
+    pass(session, 4999);
+    assert_null(waits(session, "ServiceRegistration.Upsert"));
+    pass(session, 1);
+    assert_int_equal(upserted(session, &port), 1);
+    json_decref(answer(session, "ServiceRegistration.Upsert", index_reply()));
+    pass(session, 5000);
+    json_decref(answer(session, "Node.UpdateStatus", node_reply(30))); /* it was lost for them */
+    pass(session, 200);
+    assert_int_equal(upserted(session, &port), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -689,6 +782,9 @@ int main(void)
         SESSION_TEST(test_after_a_restart_they_hear_nothing_that_they_have_heard),
         SESSION_TEST(test_the_first_question_of_a_connection_is_answered_at_once),
         SESSION_TEST(test_a_heartbeat_leaves_time_for_another_server),
+        SESSION_TEST(test_what_is_offered_is_told_once_and_withdrawn),
+        SESSION_TEST(test_what_changes_while_it_is_told_is_told_again),
+        SESSION_TEST(test_an_offer_that_was_not_heard_is_told_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -309,7 +309,7 @@ static void stop_listening(struct api *api)
 {
     io_timer_stop(&api->past_linger);
     life_listen(api->parts->life, NULL, NULL);
-    catalogue_listen(api->parts->catalogue, NULL, NULL);
+    catalogue_listen(api->parts->catalogue, CATALOGUE_EVENTS, NULL, NULL);
     past_free(api->past);
     api->past = NULL;
 }
@@ -329,7 +329,7 @@ static void listen_to_life(struct api *api)
         life_index(api->parts->life, &(struct life_subject){.kind = LIFE_EVERYTHING});
     api->past = past_new(api->events_index);
     life_listen(api->parts->life, on_changed, api);
-    catalogue_listen(api->parts->catalogue, service_changed, api);
+    catalogue_listen(api->parts->catalogue, CATALOGUE_EVENTS, service_changed, api);
     api->node_digest = 0;
     node_changed(api, api->events_index); /* what it is compared with from now on */
 }
