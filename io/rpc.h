@@ -46,8 +46,7 @@ struct rpc_stream; /* a streaming call of the peer's, while it lasts */
 /* Certificates in PEM, read by rpc_open. */
 struct rpc_tls {
     const char *ca_file, *cert_file, *key_file;
-    const char
-        *server_name; /* that its certificate has to carry; NULL: only the chain is verified */
+    const char *server_name; /* NULL: the chain is verified, and no name */
 };
 
 struct rpc_config {
@@ -62,8 +61,8 @@ struct rpc_config {
 
     /* True if METHOD is a streaming call that is known here; NULL: none is. */
     bool (*streams)(void *ctx, const char *method);
-    /* The peer opens a streaming call of such a METHOD.  rpc_stream_take has to be called from
-     * inside.  ARGS is borrowed. */
+    /* The peer opens a streaming call of such a METHOD.  rpc_stream_take (or rpc_stream_end) has to
+     * be called from inside.  ARGS is borrowed. */
     void (*opened)(void *ctx, struct rpc_stream *stream, const char *method, const json_t *args);
 
     /* The session is over: once, and not after rpc_close.  All calls under way have had their

@@ -22,7 +22,8 @@ BUILD = 'build/clang-asan'
 LONG_S = 60  # for each target
 SHORT_RUNS = {  # inputs of each target when --short: about two seconds of a quiet core
     'http': 250, 'from_shim': 250, 'pages': 200, 'import': 1000, 'story': 750, 'hcl': 12000,
-    'job': 15000, 'tokens': 1200, 'volumes': 800, 'answers': 7000}
+    'job': 15000, 'tokens': 1200, 'volumes': 800, 'answers': 7000,
+    'msgpack': 12000}
 SHORT_RUNS_OTHERS = 25000
 SEEDS = {  # what there is already of such inputs
     'hcl': ['test/spec/jobs/*.hcl', 'test/live/*.hcl'],
