@@ -1,7 +1,7 @@
 /* A server that follows a script, on a thread of its own, and the one who has a session with it.
  *
  * The script reads and writes blocking, keeps what it saw in a trace, and asserts nothing: that is
- * the test's, after rpc_peer_join. */
+ * the test's, after peer_join. */
 #ifndef CAIRN_TEST_IO_NET_RPC_PEER_H
 #define CAIRN_TEST_IO_NET_RPC_PEER_H
 
@@ -30,6 +30,7 @@ struct rpc_peer {
     void (*script)(struct rpc_peer *peer);
     char address[32];
     gnutls_session_t tls; /* once it is begun */
+    _Atomic bool over;    /* nobody has the session any more */
     struct {
         struct msgpack_reader *reader;
         bool headed;
@@ -287,6 +288,7 @@ static inline void peer_start(struct rpc_peer *peer, void (*script)(struct rpc_p
     socklen_t length = sizeof(at);
 
     peer->script = script;
+    peer->over = false;
     peer->fd = -1;
     peer->listens = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_return_code(bind(peer->listens, (struct sockaddr *)&at, length), 0);
@@ -301,6 +303,7 @@ static inline const char *peer_join(struct rpc_peer *peer)
 {
     if (peer->listens < 0)
         return peer->trace;
+    peer->over = true;
     (void)shutdown(peer->listens, SHUT_RDWR); /* if nobody has come */
     assert_int_equal(pthread_join(peer->thread, NULL), 0);
     close(peer->listens);
