@@ -436,15 +436,14 @@ static void test_services_are_told_to_who_asks_for_them(void **state)
     assert_says(fixture, "noop", "80,8080,"); /* in the order of their ids */
 }
 
-static void test_where_nobody_knows_of_services_there_are_none(void **state)
+static void test_services_that_others_know_cannot_be_asked_for(void **state)
 {
     struct fixture *fixture = *state;
 
     fixture->services = NULL;
     come_back(fixture);
     ask_for_web(0);
-    start(fixture);
-    assert_says(fixture, "noop", "none");
+    assert_int_equal(run_template(fixture, PHASE_PRESTART), ERR_REFUSED);
 }
 
 static void test_change_of_services_is_told_as_their_template_asks(void **state)
@@ -615,7 +614,7 @@ int main(void)
         TEST(test_templates_reach_the_directory_of_the_alloc),
         TEST(test_files_of_the_alloc_are_no_files_for_templates),
         TEST(test_services_are_told_to_who_asks_for_them),
-        TEST(test_where_nobody_knows_of_services_there_are_none),
+        TEST(test_services_that_others_know_cannot_be_asked_for),
         TEST(test_change_of_services_is_told_as_their_template_asks),
         TEST(test_services_alone_are_watched_whoever_asks),
         TEST(test_renderer_that_fails_fails_what_it_renders),
