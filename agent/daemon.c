@@ -157,6 +157,15 @@ static void note_health(struct parts *parts)
     health_note(&parts->health, parts->core, infos, count, loop_now_unix_ns());
 }
 
+/* Whoever decides what runs looks at the node again. */
+static void node_changed(void *ctx)
+{
+    const struct parts *parts = ctx;
+
+    alone_node_changed(parts->alone);
+    nomad_node_changed(parts->nomad);
+}
+
 static void drivers_changed(void *ctx)
 {
     struct parts *parts = ctx;
@@ -164,8 +173,7 @@ static void drivers_changed(void *ctx)
     note_drivers(parts);
     if (parts->alone != NULL) /* else it is noted when there is a life */
         note_health(parts);
-    alone_node_changed(parts->alone);
-    nomad_node_changed(parts->nomad);
+    node_changed(parts);
 }
 
 static bool find_starting(void *ctx, const struct machine_id *id, const struct machine *record)
@@ -190,8 +198,7 @@ static void plugins_found(void *ctx, const struct spec_pairs *versions)
     struct parts *parts = ctx;
 
     node_set_plugins(&parts->node, versions);
-    alone_node_changed(parts->alone);
-    nomad_node_changed(parts->nomad);
+    node_changed(parts);
 }
 
 static void host_plugins_found(void *ctx, const struct spec_pairs *versions)
@@ -199,8 +206,7 @@ static void host_plugins_found(void *ctx, const struct spec_pairs *versions)
     struct parts *parts = ctx;
 
     node_set_host_plugins(&parts->node, versions);
-    alone_node_changed(parts->alone);
-    nomad_node_changed(parts->nomad);
+    node_changed(parts);
 }
 
 static bool has_driver(void *ctx, const char *name)
@@ -447,7 +453,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
     parts->host_volumes = alone_hosted(parts->alone);
     parts->control = storage_control(parts->storage);
     identity_keep(&parts->node.identity, parts->core);
-    node_meta_begin(&parts->node.meta, parts->life, parts->alone);
+    node_meta_begin(&parts->node.meta, parts->life, node_changed, parts);
     parts->disk = disk_watch_new(parts);
     note_health(parts);
     int code = life_start(parts->life, &start, err);

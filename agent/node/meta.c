@@ -163,10 +163,12 @@ void node_meta_free(struct node_meta *meta)
     *meta = (struct node_meta){0};
 }
 
-void node_meta_begin(struct node_meta *meta, struct life *life, struct alone *alone)
+void node_meta_begin(struct node_meta *meta, struct life *life, void (*changed)(void *ctx),
+                     void *ctx)
 {
     meta->life = life;
-    meta->alone = alone;
+    meta->changed = changed;
+    meta->ctx = ctx;
     if (meta->untold)
         entry_write(life_core(life), entry, meta->said);
     meta->untold = false;
@@ -185,7 +187,8 @@ static void decided(void *ctx, int code, const struct err *err)
         json_decref(meta->said);
         meta->said = meta->next;
         merge(meta);
-        alone_node_changed(meta->alone);
+        if (meta->changed != NULL)
+            meta->changed(meta->ctx);
         life_changed(meta->life, &(struct life_subject){.kind = LIFE_EVERYTHING});
     } else {
         json_decref(meta->next);

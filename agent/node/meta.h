@@ -10,7 +10,6 @@
 #define CAIRN_AGENT_NODE_META_H
 
 #include "core/life.h"
-#include "server/alone/alone.h"
 #include "spec/spec.h"
 
 #include <jansson.h>
@@ -21,8 +20,9 @@ struct node_meta {
     json_t *said;              /* key -> text; null: the configuration's is taken away */
     json_t *next;              /* what the next commit decides, if it is posted */
     bool untold;               /* there is less of it than the journal has */
-    struct life *life;         /* borrowed, as what follows */
-    struct alone *alone;
+    struct life *life;         /* borrowed */
+    void (*changed)(void *ctx);
+    void *ctx;
 };
 
 /* Reads what STORE holds; META knows where to find the configuration's and where to merge them, and
@@ -31,8 +31,9 @@ int node_meta_read(struct node_meta *meta, const struct store *store, const stru
                    int64_t now_unix_ns, struct err *err);
 void node_meta_free(struct node_meta *meta);
 
-/* Before LIFE begins, where ALONE (may be NULL) is told of what changes. */
-void node_meta_begin(struct node_meta *meta, struct life *life, struct alone *alone);
+/* Before LIFE begins; CHANGED (may be NULL) is called when something else holds. */
+void node_meta_begin(struct node_meta *meta, struct life *life, void (*changed)(void *ctx),
+                     void *ctx);
 
 /* Each key of CHANGES gets the text there, or none if it is null, from the next commit on; or
  * nothing changes: ERR_INVALID, ERR_LIMIT or ERR_AGAIN, and ERR says why. */

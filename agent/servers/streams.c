@@ -43,14 +43,11 @@ static const struct question rows[] = {
      .query = {{"Task", "task"}, {"Tty", "tty"}, {"Cmd", "command"}}},
 };
 
-/* A file, or a part of it, as it is. */
+/* A part of a file, as it is. */
 static const struct question part = {
     .verb = "GET",
     .path = "/v1/client/fs/readat/*",
     .query = {{"Path", "path"}, {"Offset", "offset"}, {"Limit", "limit"}}};
-static const struct question whole = {
-    .verb = "GET", .path = "/v1/client/fs/cat/*", .query = {{"Path", "path"}}};
-
 struct stream {
     struct rpc_stream *rpc;         /* NULL: the server is gone */
     struct http_exchange *exchange; /* NULL: it is answered */
@@ -284,16 +281,15 @@ bool streams_know(void *ctx, const char *method)
     return row_of(method) != NULL;
 }
 
-/* A file that is neither followed nor framed is what the API has other paths for. */
+/* What is limited, and so neither followed nor framed, has a path of its own. */
 static const struct question *question_of(const char *method, const json_t *args)
 {
     bool plain = json_is_true(json_object_get(args, "PlainText"));
     bool follows = json_is_true(json_object_get(args, "Follow"));
     bool is_part = json_integer_value(json_object_get(args, "Limit")) > 0;
 
-    if (!text_equal(method, "FileSystem.Stream") || !plain || follows)
-        return row_of(method);
-    return is_part ? &part : &whole;
+    return text_equal(method, "FileSystem.Stream") && plain && !follows && is_part ? &part
+                                                                                   : row_of(method);
 }
 
 void streams_begin(struct api *api, struct rpc_stream *rpc, const char *method, const json_t *args)

@@ -27,6 +27,11 @@ static int put_aside(void *ctx, const char *table, const char *name, const char 
     return 0;
 }
 
+static void tell_alone(void *ctx)
+{
+    alone_node_changed(((struct small_life *)ctx)->alone);
+}
+
 static void begin(struct metaed *node)
 {
     const struct store store = {
@@ -35,7 +40,7 @@ static void begin(struct metaed *node)
 
     node->meta = (struct node_meta){.configured = &node->configured, .merged = &node->small->meta};
     assert_int_equal(node_meta_read(&node->meta, &store, &say, 1, &node->err), 0);
-    node_meta_begin(&node->meta, node->small->life, node->small->alone);
+    node_meta_begin(&node->meta, node->small->life, tell_alone, node->small);
     small_settle(node->small);
 }
 

@@ -149,6 +149,11 @@ static inline void whole_open_rooms(struct whole_node *node)
     check(parts->drivers != NULL);
 }
 
+static inline void whole_changed(void *ctx)
+{
+    alone_node_changed(((struct parts *)ctx)->alone);
+}
+
 /* Turns until there is nothing more to do. */
 static inline void whole_turns(struct whole_node *node)
 {
@@ -233,7 +238,7 @@ static inline void whole_open(struct whole_node *node)
     parts->alone = alone_new(&alone);
     parts->storage = alone_storage(parts->alone);
     parts->host_volumes = alone_hosted(parts->alone);
-    node_meta_begin(&parts->node.meta, parts->life, parts->alone);
+    node_meta_begin(&parts->node.meta, parts->life, whole_changed, parts);
     code = life_start(parts->life, &(struct life_start){.authority = true}, &err);
     check(code == 0);
     whole_turns(node);
