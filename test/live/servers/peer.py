@@ -15,6 +15,7 @@ python3-msgpack of Debian, thus /usr/bin/python3.
 import contextlib
 import copy
 import itertools
+import os
 import socket
 import ssl
 import struct
@@ -28,6 +29,7 @@ except ImportError:
     print('1..0 # skipped: no python3-msgpack for this interpreter; /usr/bin/python3 and that package')
     sys.exit(77)
 
+LIMIT_S = 30 * float(os.environ.get('CAIRN_PATIENCE', '1'))  # for a node to answer
 WINDOW = 256 << 10
 DATA, UPDATE, PING, GO_AWAY = range(4)
 SYN, ACK, FIN, RST = 1, 2, 4, 8
@@ -83,12 +85,15 @@ class Stream:
         self.session, self.number = session, number
         self.came, self.window, self.taken = bytearray(), WINDOW, 0
         self.ended, self.closed = False, False
+        self.limit_s = None  # for something to come
         self.unpacker = msgpack.Unpacker(raw=True, strict_map_key=False, max_buffer_size=64 << 20)
 
     def recv(self):
         """Some bytes; b'' at the end."""
         with self.session.changed:
-            self.session.changed.wait_for(lambda: self.came or self.ended or self.session.over)
+            if not self.session.changed.wait_for(
+                    lambda: self.came or self.ended or self.session.over, self.limit_s):
+                raise AssertionError('nothing comes from the node in %g s' % self.limit_s)
             got, self.came = bytes(self.came), bytearray()
         self.taken += len(got)
         if self.taken >= WINDOW // 2:
@@ -443,6 +448,7 @@ class Servers:
         if session is None:
             raise Gone('no session with the node')
         stream = session.open(b'\x01')
+        stream.limit_s = LIMIT_S
         try:
             stream.write({'ServiceMethod': method, 'Seq': 1}, args)
             header, reply = stream.read(), stream.read()
@@ -459,6 +465,7 @@ class Servers:
         if session is None:
             raise Gone('no session with the node')
         stream = session.open(b'\x05')
+        stream.limit_s = LIMIT_S
         stream.write({'Method': method})
         error = stream.read()['Error']
         if error:
