@@ -32,7 +32,8 @@ SEEDS = {  # what there is already of such inputs
     'json_job': ['test/spec/jobs/*.json'],
     'story': ['sim/stories/*.story'],
 }
-LENGTH_MAX = {'answers': 16384, 'pages': 256, 'task_file': 1536, 'launch': 16384}
+LENGTH_MAX = {'answers': 16384, 'pages': 256, 'task_file': 1536, 'launch': 16384,
+              'yamux': 2048}
 # The addresses of a program are among the values that libFuzzer takes from comparisons.
 SAME_ADDRESSES = ['setarch', '-R']
 NAMESPACES = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', '--mount', '--net',
