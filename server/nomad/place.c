@@ -194,6 +194,14 @@ static bool place(struct nomad *nomad, const json_t *json, struct placing *placi
     return true;
 }
 
+/* What is older than what was listed is of a server that lags: it is as good as missing. */
+static bool is_older(const struct nomad *nomad, const struct served_alloc *served)
+{
+    const json_t *listed = json_object_get(json_object_get(nomad->listing, "Allocs"), served->id);
+
+    return listed == NULL || served->modify_index < (uint64_t)json_integer_value(listed);
+}
+
 bool place_alloc(struct nomad *nomad, const json_t *json)
 {
     struct placing placing = {.mine = NULL};
@@ -204,7 +212,7 @@ bool place_alloc(struct nomad *nomad, const json_t *json)
             text_value(err.text));
         return true;
     }
-    bool placed = place(nomad, json, &placing);
+    bool placed = is_older(nomad, &placing.served) || place(nomad, json, &placing);
     alloc_spec_free(placing.spec);
     free(placing.text);
     return placed;

@@ -159,6 +159,7 @@ static void add(struct nomad *nomad, struct mine *mine, json_t *list)
     *one =
         (struct pushed){.digest = digest, .revision = alloc == NULL ? 0 : alloc->status_revision};
     memcpy(one->id, mine->id, sizeof(one->id));
+    mine->told = 0; /* they may hear it, and the answer be lost */
 }
 
 static void push(struct nomad *nomad)
