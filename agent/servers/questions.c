@@ -20,7 +20,7 @@ static const char *text_of(struct query *query, const json_t *value)
     if (json_is_string(value))
         return json_string_length(value) == 0 ? NULL : json_string_value(value);
     if (json_is_boolean(value))
-        return json_is_true(value) ? "true" : NULL;
+        return json_is_true(value) ? "true" : "false";
     if (json_is_integer(value) && json_integer_value(value) != 0) {
         (void)text_format(number, QUESTION_NUMBER_SIZE, "%" PRId64,
                           (int64_t)json_integer_value(value)); /* it fits */
