@@ -580,6 +580,8 @@ static int open_parts(struct daemon *daemon, struct err *err)
         return code;
     struct assign_plans plans = plans_of(daemon->parts.config);
     daemon->servers = servers_new(&daemon->parts, daemon->api, &plans);
+    if (daemon->parts.nomad != NULL)
+        daemon->parts.control = nomad_control(daemon->parts.nomad);
     count_files(daemon);
     return 0;
 }

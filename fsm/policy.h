@@ -147,6 +147,21 @@ bool policy_check_is_of(const struct alloc_member *member, const char *task);
  *
  * DRAW is 64 random bits: nodes that lose their servers together do not come back together. */
 
+/* What keeps a claim on a volume from being had or given back; all but the last two may go away by
+ * themselves. */
+enum claim_trouble {
+    CLAIM_TROUBLE_SERVERS, /* none answers, or none leads */
+    CLAIM_TROUBLE_PASSES,  /* others have the volume, its plugin is away, ... */
+    CLAIM_TROUBLE_GONE,    /* there is no such volume */
+    CLAIM_TROUBLE_STAYS,
+};
+
+/* CODE is ERR_REFUSED and TEXT a server's own words, or any other and it may not have heard. */
+enum claim_trouble policy_claim_trouble(int code, const char *text);
+
+/* How long the servers may be asked whose volumes a new alloc has before it is given up. */
+uint64_t policy_find_volumes_ms(void);
+
 /* How long is waited to register again after TRIES in a row have failed. */
 uint64_t policy_register_again_ms(uint32_t tries, uint64_t draw);
 

@@ -8,6 +8,8 @@
  */
 #include "fsm/policy.h"
 
+#include <string.h>
+
 enum {
     REGISTER_FIRST_MS = 1000,
     REGISTER_LAST_MS = 15000,
@@ -25,6 +27,7 @@ enum {
     BEAT_PARTS = 3, /* of its time, of which one server may have one */
     PUSH_URGENT_MS = 200,
     PUSH_LAZY_MS = 1000,
+    FIND_VOLUMES_MS = 300000, /* in which servers have a leader again */
 };
 
 /* LEAST and at most as much again. */
@@ -78,6 +81,11 @@ uint64_t policy_tell_node_ms(bool is_new, uint64_t draw)
     return is_new ? TELL_NEW_NODE_MS : spread(TELL_NODE_MS, draw);
 }
 
+uint64_t policy_find_volumes_ms(void)
+{
+    return FIND_VOLUMES_MS;
+}
+
 uint64_t policy_push_again_ms(uint64_t draw)
 {
     return spread(PUSH_AGAIN_MS, draw);
@@ -86,6 +94,44 @@ uint64_t policy_push_again_ms(uint64_t draw)
 uint64_t policy_push_after_ms(enum status_haste haste)
 {
     return haste == STATUS_URGENT ? PUSH_URGENT_MS : PUSH_LAZY_MS;
+}
+
+/* Words of servers, nomad v1.1.2 to v2.0.5: of their RPC, nomad/structs/csi.go and errors.go, and
+ * nomad/csi_endpoint.go.  The first that is found counts. */
+static const struct {
+    const char *words;
+    enum claim_trouble trouble;
+} claim_words[] = {
+    {"No cluster leader", CLAIM_TROUBLE_SERVERS},
+    {"Not ready to serve consistent reads", CLAIM_TROUBLE_SERVERS},
+    {"leadership lost", CLAIM_TROUBLE_SERVERS},
+    {"leadership transfer in progress", CLAIM_TROUBLE_SERVERS},
+    {"not the leader", CLAIM_TROUBLE_SERVERS},
+    {"no servers", CLAIM_TROUBLE_SERVERS},
+    {"failed to get conn", CLAIM_TROUBLE_SERVERS},
+    {"connection re", CLAIM_TROUBLE_SERVERS}, /* fused, set by peer */
+    {"i/o timeout", CLAIM_TROUBLE_SERVERS},
+    {"rpc error: EOF", CLAIM_TROUBLE_SERVERS},
+    {"max claims reached", CLAIM_TROUBLE_PASSES},
+    {"CSI client error (retryable)", CLAIM_TROUBLE_PASSES},
+    {"unschedulable", CLAIM_TROUBLE_PASSES},
+    {"plugin not found", CLAIM_TROUBLE_PASSES}, /* its node has just come back */
+    {"missing external node ID", CLAIM_TROUBLE_PASSES},
+    {"No path to node", CLAIM_TROUBLE_PASSES},
+    {"context deadline exceeded", CLAIM_TROUBLE_PASSES},
+    {"volume not found", CLAIM_TROUBLE_GONE},
+    {"no such volume", CLAIM_TROUBLE_GONE},
+};
+
+enum claim_trouble policy_claim_trouble(int code, const char *text)
+{
+    if (code != ERR_REFUSED)
+        return CLAIM_TROUBLE_SERVERS;
+    for (size_t i = 0; i < COUNT_OF(claim_words); i++) {
+        if (strstr(text, claim_words[i].words) != NULL)
+            return claim_words[i].trouble;
+    }
+    return CLAIM_TROUBLE_STAYS;
 }
 
 enum wanted_order policy_wanted(const struct alloc *alloc, uint64_t have,

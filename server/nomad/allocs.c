@@ -80,8 +80,9 @@ static void asked_in_vain(struct nomad *nomad, const struct err *err)
         nomad->is_unknown = true;
 }
 
-static void listed(struct nomad *nomad, const json_t *reply, const struct err *err)
+static void listed(void *ctx, const json_t *reply, const struct err *err)
 {
+    struct nomad *nomad = ctx;
     uint64_t index = (uint64_t)json_integer_value(json_object_get(reply, "Index"));
     uint64_t took_ms = nomad_now_ms(nomad) - nomad->asked_at_ms;
 
@@ -112,13 +113,14 @@ static void ask(struct nomad *nomad)
     check(args != NULL);
     nomad->asking = true;
     nomad->asked_at_ms = nomad_now_ms(nomad);
-    servers_call(nomad, "Node.GetClientAllocs", args, false, NOMAD_BLOCKED_CALL_MS, listed);
+    servers_call(nomad, "Node.GetClientAllocs", args, false, NOMAD_BLOCKED_CALL_MS, listed, nomad);
 }
 
 /* --- pulling --- */
 
-static void pulled(struct nomad *nomad, const json_t *reply, const struct err *err)
+static void pulled(void *ctx, const json_t *reply, const struct err *err)
 {
+    struct nomad *nomad = ctx;
     const json_t *allocs = json_object_get(reply, "Allocs");
 
     nomad->asking = false;
@@ -174,7 +176,7 @@ static void pull(struct nomad *nomad, const struct wishes *wishes)
 
     check(args != NULL);
     nomad->asking = true;
-    servers_call(nomad, "Alloc.GetAllocs", args, false, PULL_MS + NOMAD_CALL_MS, pulled);
+    servers_call(nomad, "Alloc.GetAllocs", args, false, PULL_MS + NOMAD_CALL_MS, pulled, nomad);
 }
 
 /* --- carrying out --- */
@@ -194,6 +196,7 @@ static bool destroy(struct nomad *nomad, struct mine *mine)
     struct request request = {0};
 
     if (alloc == NULL) {
+        finding_drop(nomad, mine->id);
         mine_drop(nomad, mine);
         return true;
     }
@@ -253,13 +256,41 @@ static void carried_out(struct nomad *nomad)
         nomad->push_at_ms = nomad_now_ms(nomad); /* nothing was told before */
 }
 
+/* The outcome of a new version of an alloc, or of a new one. */
+static enum place_outcome look_at(struct nomad *nomad, const json_t *alloc)
+{
+    const char *id = json_string_value(json_object_get(alloc, "ID"));
+    struct lacking lacking;
+
+    if (id != NULL)
+        finding_drop(nomad, id);
+    enum place_outcome outcome = place_alloc(nomad, alloc, NULL, &lacking);
+    if (outcome == PLACE_LACKS)
+        finding_begin(nomad, alloc, &lacking);
+    return outcome;
+}
+
+/* What is older than what was listed is of a server that lags: it is as good as missing. */
+static bool is_older(const struct nomad *nomad, const json_t *alloc)
+{
+    const char *id = json_string_value(json_object_get(alloc, "ID"));
+    const json_t *listed =
+        id == NULL ? NULL : json_object_get(json_object_get(nomad->listing, "Allocs"), id);
+
+    return listed != NULL && json_integer_value(json_object_get(alloc, "AllocModifyIndex")) <
+                                 json_integer_value(listed);
+}
+
+
 /* The allocs that were pulled, one after the other; false: the rest when there is room. */
 static bool look_at_pulled(struct nomad *nomad)
 {
     while (json_array_size(nomad->pulled) > 0) {
         size_t last = json_array_size(nomad->pulled) - 1;
 
-        if (!place_alloc(nomad, json_array_get(nomad->pulled, last)))
+        const json_t *alloc = json_array_get(nomad->pulled, last);
+
+        if (!is_older(nomad, alloc) && look_at(nomad, alloc) == PLACE_NO_ROOM)
             return false;
         check(json_array_remove(nomad->pulled, last) == 0);
     }

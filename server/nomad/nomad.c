@@ -15,6 +15,7 @@ struct nomad *nomad_new(const struct nomad_config *config, const char *const *se
     for (size_t i = 0; i < servers_count; i++)
         check(text_copy(nomad->servers[i], NOMAD_ADDRESS_SIZE, servers[i]));
     nomad->servers_count = servers_count;
+    claims_open(nomad);
     return nomad;
 }
 
@@ -23,6 +24,8 @@ void nomad_free(struct nomad *nomad)
     if (nomad == NULL)
         return;
     servers_end(nomad);
+    claims_end(nomad);
+    finding_end(nomad);
     allocs_end(nomad);
     mine_end(nomad);
     offers_end(nomad);
@@ -48,6 +51,7 @@ static uint64_t deadline_ms(const struct nomad *nomad)
         earlier(&at_ms, nomad->change_at_ms);
     if (!nomad->asking)
         earlier(&at_ms, nomad->ask_at_ms);
+    earlier(&at_ms, finding_at_ms(nomad));
     if (!nomad->pushing && nomad->synced && nomad->registered)
         earlier(&at_ms, nomad->push_at_ms);
     if (!nomad->offering && nomad->synced && nomad->registered)
@@ -64,6 +68,7 @@ void nomad_wake(struct nomad *nomad)
 {
     registration_wake(nomad);
     allocs_wake(nomad);
+    finding_wake(nomad);
     status_wake(nomad);
     offers_wake(nomad);
     arm(nomad);

@@ -18,6 +18,7 @@
 
 #include "core/life.h"
 #include "server/assign.h"
+#include "server/control.h"
 
 #include <jansson.h>
 
@@ -71,6 +72,9 @@ void nomad_note(struct nomad *nomad, const struct journal_event *event);
 
 /* A turn is over. */
 void nomad_settle(struct nomad *nomad);
+
+/* Claims on volumes, which the servers grant; as long as NOMAD is. */
+const struct control *nomad_control(const struct nomad *nomad);
 
 /* What describe_node says is something else. */
 void nomad_node_changed(struct nomad *nomad);

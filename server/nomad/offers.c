@@ -80,9 +80,9 @@ static bool is_unknown(const struct err *err)
     return err->code == ERR_REFUSED && strstr(err->text, "not found") != NULL;
 }
 
-static void offered(struct nomad *nomad, const json_t *reply, const struct err *err)
+static void offered(void *ctx, const json_t *reply, const struct err *err)
 {
-    heard(nomad, reply != NULL || is_unknown(err));
+    heard(ctx, reply != NULL || is_unknown(err));
 }
 
 static bool offer_next(struct nomad *nomad)
@@ -103,7 +103,7 @@ static bool offer_next(struct nomad *nomad)
         return false;
     }
     servers_call(nomad, "ServiceRegistration.Upsert", json_pack("{s:o}", "Services", list), false,
-                 NOMAD_CALL_MS, offered);
+                 NOMAD_CALL_MS, offered, nomad);
     return true;
 }
 
@@ -119,7 +119,7 @@ static bool withdraw_next(struct nomad *nomad)
         servers_call(nomad, "ServiceRegistration.DeleteByID",
                      json_pack("{s:s, s:O}", "ID", offer->id, "Namespace",
                                json_object_get(offer->registration, "Namespace")),
-                     false, NOMAD_CALL_MS, offered);
+                     false, NOMAD_CALL_MS, offered, nomad);
         return true;
     }
     return false;

@@ -3,8 +3,9 @@
  *
  * nomad.c makes it and says when each part is to be woken; mine.c knows the allocs, and servers.c
  * calls whichever server is the one to be asked; registration.c registers the node and keeps it
- * alive; allocs.c learns what is to run, place.c does it, and status.c tells what has become of it,
- * and offers.c what they offer to others.
+ * alive; allocs.c learns what is to run, place.c does it, with what finding.c has found out about
+ * its volumes, and status.c tells what has become of it, and offers.c what they offer to others;
+ * claims.c has volumes claimed.
  */
 #ifndef CAIRN_SERVER_NOMAD_PART_H
 #define CAIRN_SERVER_NOMAD_PART_H
@@ -86,6 +87,9 @@ struct nomad {
     struct mine *mine; /* by id */
     size_t contacted;  /* those that mind */
 
+    /* finding.c */
+    struct finding *findings; /* allocs whose volumes are asked for */
+
     /* status.c */
     bool pushing, telling_all;
     uint64_t push_at_ms;    /* node time; 0: there is nothing to tell */
@@ -96,6 +100,10 @@ struct nomad {
     struct told_offer *offers; /* by id */
     bool offering;
     uint64_t offer_at_ms; /* node time; 0: there is nothing to tell */
+
+    /* claims.c */
+    struct control control;
+    struct claiming *claiming; /* who waits for an answer */
 };
 
 static inline uint64_t nomad_now_ms(const struct nomad *nomad)
@@ -114,15 +122,21 @@ void mine_end(struct nomad *nomad);
 
 /* Calls METHOD (a literal) of the server whose turn it is, with the region and the secret in ARGS
  * (moved); AS_STRANGER: without the secret.  The server is passed over next time if it does not
- * answer. */
+ * answer.  CB comes once, but for those that are under way at the end. */
 void servers_call(struct nomad *nomad, const char *method, json_t *args, bool as_stranger,
-                  uint64_t timeout_ms,
-                  void (*cb)(struct nomad *nomad, const json_t *reply, const struct err *err));
+                  uint64_t timeout_ms, nomad_reply_cb *cb, void *ctx);
 
 /* Takes the list of an answer of theirs; the one that was asked stays the first, if it is in it. */
 void servers_learn(struct nomad *nomad, const json_t *list);
 
 void servers_end(struct nomad *nomad);
+
+/* --- claims.c --- */
+
+void claims_open(struct nomad *nomad);
+
+/* Nobody who waits is told any more. */
+void claims_end(struct nomad *nomad);
 
 /* --- registration.c --- */
 
@@ -140,9 +154,21 @@ void allocs_end(struct nomad *nomad);
 
 /* --- place.c --- */
 
-/* Does what the servers want of ALLOC, as Alloc.GetAllocs has it.  False: the core has no room for
- * that now. */
-bool place_alloc(struct nomad *nomad, const json_t *alloc);
+/* A volume of an alloc whose plugin has to be found out. */
+struct lacking {
+    char name[SPEC_NAME_SIZE]; /* that its group gives it */
+    char namespace[SPEC_NAMESPACE_SIZE], volume[VOLUME_NAME_SIZE];
+};
+
+enum place_outcome { PLACE_DONE, PLACE_NO_ROOM /* in the core, now */, PLACE_LACKS };
+
+/* Does what the servers want of ALLOC, as Alloc.GetAllocs has it.  PLUGINS: ids of those of its
+ * volumes by their names, {"data": "ebs"}; NULL: none is known. */
+enum place_outcome place_alloc(struct nomad *nomad, const json_t *alloc, const json_t *plugins,
+                               struct lacking *ret_lacking);
+
+/* ALLOC, which is not known to the machines, is told as failed. */
+void place_refuse(struct nomad *nomad, const char *alloc, const struct err *err);
 
 /* The version that ALLOC, which is here, goes by; 0: it cannot be read. */
 uint64_t place_index(const struct nomad *nomad, const char *alloc);
@@ -154,6 +180,18 @@ void offers_wake(struct nomad *nomad);
 /* All that is offered is told again. */
 void offers_all(struct nomad *nomad);
 void offers_end(struct nomad *nomad);
+
+/* --- finding.c --- */
+
+/* ALLOC is placed when the plugins of its volumes are known, of which one is LACKING. */
+void finding_begin(struct nomad *nomad, const json_t *alloc, const struct lacking *lacking);
+
+/* Nobody wants the alloc ID any more as it was. */
+void finding_drop(struct nomad *nomad, const char *id);
+
+void finding_wake(struct nomad *nomad);
+uint64_t finding_at_ms(const struct nomad *nomad); /* node time of that; 0: none is wanted */
+void finding_end(struct nomad *nomad);
 
 /* --- status.c --- */
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 struct placing {
+    enum wanted_order order;
     struct served_alloc served;
     struct mine *mine;
     struct alloc_spec *spec;
@@ -125,8 +126,10 @@ static void stop(struct nomad *nomad, const struct placing *placing)
     core_tell(life_core(nomad->config.life), &id, AE_STOP, &request);
 }
 
-static void refuse(struct nomad *nomad, struct mine *mine, const struct err *err)
+void place_refuse(struct nomad *nomad, const char *alloc, const struct err *err)
 {
+    struct mine *mine = mine_add(nomad, alloc);
+
     say(&nomad->config.say, SAY_WARN, "server", "an alloc cannot run here alloc=%s error=%s",
         mine->id, text_value(err->text));
     free(mine->refused);
@@ -136,24 +139,28 @@ static void refuse(struct nomad *nomad, struct mine *mine, const struct err *err
     status_dirty(nomad, mine, STATUS_URGENT);
 }
 
-/* Events that ORDER posts to the machines of PLACING. */
-static size_t events_of(enum wanted_order order, const struct placing *placing)
+static bool reads(enum wanted_order order)
 {
-    if (order != WANTED_ASSIGN && order != WANTED_UPDATE)
+    return order == WANTED_ASSIGN || order == WANTED_UPDATE;
+}
+
+/* Events that are posted to the machines of PLACING. */
+static size_t events_of(const struct placing *placing)
+{
+    if (!reads(placing->order))
         return 1;
     return placing->spec == NULL ? 0
                                  : 1 + placing->spec->tasks_count + placing->spec->volumes_count;
 }
 
-static void carry_out(struct nomad *nomad, struct placing *placing, enum wanted_order order,
-                      const struct err *err)
+static void carry_out(struct nomad *nomad, struct placing *placing, const struct err *err)
 {
-    switch (order) {
+    switch (placing->order) {
     case WANTED_ASSIGN:
         if (placing->spec != NULL)
             assign(nomad, placing);
         else
-            refuse(nomad, placing->mine, err);
+            place_refuse(nomad, placing->mine->id, err);
         break;
     case WANTED_UPDATE:
         if (placing->spec != NULL)
@@ -172,37 +179,99 @@ static void carry_out(struct nomad *nomad, struct placing *placing, enum wanted_
     }
 }
 
-static bool place(struct nomad *nomad, const json_t *json, struct placing *placing)
+/* --- what an alloc runs by --- */
+
+/* The plugin of the volume NAME: of one that is here what it was placed with, of a new one what was
+ * found out; NULL: nothing was yet. */
+static const char *plugin_known(const struct nomad *nomad, const struct placing *placing,
+                                const json_t *plugins, const char *name)
 {
-    const struct served_node node = {.datacenter = nomad->config.datacenter};
+    const struct volume *volume =
+        core_volume(life_core(nomad->config.life), placing->mine->id, name);
+
+    return volume != NULL ? volume->define.plugin
+                          : json_string_value(json_object_get(plugins, name));
+}
+
+/* Reads JSON with what is known of its plugins; without a spec ERR says why. */
+static void read_with(const struct nomad *nomad, const json_t *json, struct placing *placing,
+                      const struct spec_pairs *plugins, struct err *err)
+{
+    const struct served_node node = {.datacenter = nomad->config.datacenter, .plugins = *plugins};
+
+    placing->spec = NULL;
+    placing->text = NULL;
+    (void)served_alloc_read(json, &node, &placing->served, &placing->text, &placing->length,
+                            &placing->spec, err);
+}
+
+/* Which volumes it has is known when it was read; then it is read again with their plugins. */
+static void read_alloc(const struct nomad *nomad, const json_t *json, struct placing *placing,
+                       const json_t *plugins, struct err *err)
+{
+    struct spec_pair items[SPEC_VOLUMES_MAX];
+    struct spec_pairs pairs = {.items = items};
+
+    read_with(nomad, json, placing, &(struct spec_pairs){.count = 0}, err);
+    for (size_t i = 0; placing->spec != NULL && i < placing->spec->volumes_count; i++) {
+        const struct spec_volume *volume = &placing->spec->volumes[i];
+        const char *plugin = plugin_known(nomad, placing, plugins, volume->name);
+
+        if (volume->type != VOLUME_CSI || plugin == NULL)
+            continue;
+        items[pairs.count++] = (struct spec_pair){volume->name, plugin};
+    }
+    if (pairs.count == 0)
+        return;
+    struct alloc_spec *before = placing->spec; /* has the names */
+    free(placing->text);
+    read_with(nomad, json, placing, &pairs, err);
+    alloc_spec_free(before);
+}
+
+/* True if a volume of the new alloc has no plugin yet. */
+static bool lacks(const struct placing *placing, struct lacking *ret_lacking)
+{
+    const struct alloc_spec *spec = placing->order == WANTED_ASSIGN ? placing->spec : NULL;
+
+    for (size_t i = 0; spec != NULL && i < spec->volumes_count; i++) {
+        const struct spec_volume *volume = &spec->volumes[i];
+
+        if (volume->type != VOLUME_CSI || volume->plugin[0] != '\0')
+            continue;
+        (void)text_copy(ret_lacking->name, sizeof(ret_lacking->name), volume->name); /* they fit */
+        (void)text_copy(ret_lacking->namespace, sizeof(ret_lacking->namespace), spec->namespace);
+        (void)text_copy(ret_lacking->volume, sizeof(ret_lacking->volume), volume->source);
+        return true;
+    }
+    return false;
+}
+
+static enum place_outcome place(struct nomad *nomad, const json_t *json, struct placing *placing,
+                                const json_t *plugins, struct lacking *ret_lacking)
+{
     const struct served_alloc *served = &placing->served;
     struct core *core = life_core(nomad->config.life);
     struct err err = {0};
 
     placing->mine = mine_add(nomad, served->id);
-    enum wanted_order order = policy_wanted(core_alloc(core, served->id), placing->mine->index,
-                                            &(struct wanted){.run = served->desired == SERVED_RUN,
-                                                             .over = served->client_terminal,
-                                                             .index = served->modify_index});
-    if (order == WANTED_ASSIGN || order == WANTED_UPDATE)
-        (void)served_alloc_read(json, &node, &placing->served, &placing->text, &placing->length,
-                                &placing->spec, &err); /* without a spec ERR says why */
-    if (core_room(core) <= events_of(order, placing))
-        return false;
-    carry_out(nomad, placing, order, &err);
+    placing->order = policy_wanted(core_alloc(core, served->id), placing->mine->index,
+                                   &(struct wanted){.run = served->desired == SERVED_RUN,
+                                                    .over = served->client_terminal,
+                                                    .index = served->modify_index});
+    if (reads(placing->order))
+        read_alloc(nomad, json, placing, plugins, &err);
+    bool is_lacking = lacks(placing, ret_lacking);
+    if (!is_lacking && core_room(core) <= events_of(placing))
+        return PLACE_NO_ROOM;
+    if (!is_lacking)
+        carry_out(nomad, placing, &err);
     placing->mine->index = served->modify_index;
-    return true;
+    return is_lacking ? PLACE_LACKS : PLACE_DONE;
 }
 
-/* What is older than what was listed is of a server that lags: it is as good as missing. */
-static bool is_older(const struct nomad *nomad, const struct served_alloc *served)
-{
-    const json_t *listed = json_object_get(json_object_get(nomad->listing, "Allocs"), served->id);
-
-    return listed == NULL || served->modify_index < (uint64_t)json_integer_value(listed);
-}
-
-bool place_alloc(struct nomad *nomad, const json_t *json)
+enum place_outcome place_alloc(struct nomad *nomad, const json_t *json, const json_t *plugins,
+                               struct lacking *ret_lacking)
 {
     struct placing placing = {.mine = NULL};
     struct err err;
@@ -210,10 +279,10 @@ bool place_alloc(struct nomad *nomad, const json_t *json)
     if (served_alloc_peek(json, &placing.served, &err) != 0 || !uuid_is_valid(placing.served.id)) {
         say(&nomad->config.say, SAY_ERROR, "server", "a server sends what is no alloc error=%s",
             text_value(err.text));
-        return true;
+        return PLACE_DONE;
     }
-    bool placed = is_older(nomad, &placing.served) || place(nomad, json, &placing);
+    enum place_outcome outcome = place(nomad, json, &placing, plugins, ret_lacking);
     alloc_spec_free(placing.spec);
     free(placing.text);
-    return placed;
+    return outcome;
 }

@@ -79,8 +79,9 @@ static enum session_event event_of(const struct err *err)
     return says_unknown(err) ? SESSION_UNKNOWN : SESSION_FAILED;
 }
 
-static void registered(struct nomad *nomad, const json_t *reply, const struct err *err)
+static void registered(void *ctx, const json_t *reply, const struct err *err)
 {
+    struct nomad *nomad = ctx;
     if (reply == NULL) {
         nomad->tries++;
         step(nomad, event_of(err));
@@ -94,8 +95,9 @@ static void registered(struct nomad *nomad, const json_t *reply, const struct er
     step(nomad, SESSION_ACCEPTED);
 }
 
-static void beaten(struct nomad *nomad, const json_t *reply, const struct err *err)
+static void beaten(void *ctx, const json_t *reply, const struct err *err)
 {
+    struct nomad *nomad = ctx;
     if (reply == NULL) {
         step(nomad, event_of(err));
         return;
@@ -132,7 +134,7 @@ static void call_register(struct nomad *nomad)
 
     check(args != NULL);
     nomad->change_at_ms = 0;
-    servers_call(nomad, "Node.Register", args, true, NOMAD_CALL_MS, registered);
+    servers_call(nomad, "Node.Register", args, true, NOMAD_CALL_MS, registered, nomad);
 }
 
 static void call_beat(struct nomad *nomad)
@@ -142,7 +144,7 @@ static void call_beat(struct nomad *nomad)
 
     check(args != NULL);
     servers_call(nomad, "Node.UpdateStatus", args, false, policy_beat_limit_ms(&nomad->beat),
-                 beaten);
+                 beaten, nomad);
 }
 
 /* --- steps --- */

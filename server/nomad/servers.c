@@ -6,13 +6,12 @@
 
 #include <string.h>
 
-typedef void answered(struct nomad *nomad, const json_t *reply, const struct err *err);
-
 struct asked {
     struct nomad *nomad; /* NULL: it has ended meanwhile */
     char server[NOMAD_ADDRESS_SIZE];
     const char *method;
-    answered *cb;
+    nomad_reply_cb *cb;
+    void *ctx;
     struct asked *next, **link;
 };
 
@@ -47,30 +46,38 @@ static void succeed(struct nomad *nomad, const struct asked *asked)
     nomad->trouble[0] = '\0';
 }
 
+/* The server has answered as it should: the rest is up to who has asked. */
+static bool is_of_the_volume(const struct asked *asked, const struct err *err)
+{
+    return text_starts_with(asked->method, "CSIVolume.") &&
+           policy_claim_trouble(err->code, err->text) != CLAIM_TROUBLE_SERVERS;
+}
+
 static void on_reply(void *ctx, const json_t *reply, const struct err *err)
 {
     struct asked *asked = ctx;
     struct nomad *nomad = asked->nomad;
-    answered *cb = asked->cb;
+    nomad_reply_cb *cb = asked->cb;
+    void *cb_ctx = asked->ctx;
 
     if (asked->link != NULL) {
         *asked->link = asked->next;
         if (asked->next != NULL)
             asked->next->link = asked->link;
     }
-    if (nomad != NULL && reply == NULL)
+    if (nomad != NULL && reply == NULL && !is_of_the_volume(asked, err))
         fail(nomad, asked, err);
     else if (nomad != NULL)
         succeed(nomad, asked);
     free(asked);
     if (nomad == NULL)
         return;
-    cb(nomad, reply, err);
+    cb(cb_ctx, reply, err);
     nomad->heard(nomad);
 }
 
 void servers_call(struct nomad *nomad, const char *method, json_t *args, bool as_stranger,
-                  uint64_t timeout_ms, answered *cb)
+                  uint64_t timeout_ms, nomad_reply_cb *cb, void *ctx)
 {
     struct asked *asked = calloc(1, sizeof(*asked));
 
@@ -78,6 +85,7 @@ void servers_call(struct nomad *nomad, const char *method, json_t *args, bool as
     check(args != NULL);
     asked->nomad = nomad;
     asked->cb = cb;
+    asked->ctx = ctx;
     asked->method = method;
     asked->next = nomad->asked;
     asked->link = &nomad->asked;

@@ -111,8 +111,9 @@ static void acknowledge(struct nomad *nomad, const struct pushed *pushed)
         core_tell(core, &id, AE_STATUS_ACKED, &ack);
 }
 
-static void pushed(struct nomad *nomad, const json_t *reply, const struct err *err)
+static void pushed(void *ctx, const json_t *reply, const struct err *err)
 {
+    struct nomad *nomad = ctx;
     struct pushed_list list = nomad->pushed;
 
     (void)err; /* it is told again */
@@ -184,7 +185,7 @@ static void push(struct nomad *nomad)
     }
     nomad->pushing = true;
     servers_call(nomad, "Node.UpdateAlloc", json_pack("{s:o, s:n}", "Alloc", list, "Evals"), false,
-                 NOMAD_CALL_MS, pushed);
+                 NOMAD_CALL_MS, pushed, nomad);
 }
 
 void status_wake(struct nomad *nomad)
