@@ -55,21 +55,18 @@ json_t *api_node(struct api *api, unsigned parts)
     return to;
 }
 
-/* Since when a plugin is as it is. */
-static void wire_times(json_t *plugins, const struct driver_info *drivers, size_t count)
+/* Since when a plugin is as it is: for servers that is a time, not a text. */
+static void wire_times(json_t *plugins)
 {
     const char *name;
     json_t *plugin;
 
     json_object_foreach(plugins, name, plugin)
     {
-        (void)json_object_del(plugin, "UpdateTime"); /* for servers that is a time, not a text */
-        for (size_t i = 0; i < count; i++) {
-            if (text_equal(drivers[i].name, name))
-                check(json_object_set_new(
-                          plugin, "UpdateTime",
-                          json_pack("{s:I}", "$time", (json_int_t)drivers[i].since_unix_ns)) == 0);
-        }
+        const char *text = json_string_value(json_object_get(plugin, "UpdateTime"));
+
+        if (text != NULL)
+            check(json_object_set_new(plugin, "UpdateTime", api_wire_time(text)) == 0);
     }
 }
 
@@ -91,17 +88,13 @@ json_t *api_describe_node(struct api *api)
         "Drain",       "DrainStrategy",     "LastDrain",
         "Events",      "StatusDescription", "StatusUpdatedAt",
         "CreateIndex", "ModifyIndex",       "SchedulingEligibility"};
-    struct driver_info drivers[DRIVERS_MAX];
     json_t *node = api_node(api, API_NODE_WHOLE);
-    size_t count = drivers_list(api->parts->drivers, drivers, COUNT_OF(drivers));
 
     for (size_t i = 0; i < COUNT_OF(theirs); i++)
         (void)json_object_del(node, theirs[i]); /* of a node that stands alone */
-    for (size_t i = 0; i < count; i++)
-        drivers[i].since_unix_ns = health_since(&api->parts->health, &drivers[i]);
-    wire_times(json_object_get(node, "Drivers"), drivers, count);
-    wire_times(json_object_get(node, "CSINodePlugins"), NULL, 0);
-    wire_times(json_object_get(node, "CSIControllerPlugins"), NULL, 0);
+    wire_times(json_object_get(node, "Drivers"));
+    wire_times(json_object_get(node, "CSINodePlugins"));
+    wire_times(json_object_get(node, "CSIControllerPlugins"));
     add_bridge(api, json_object_get(node, "NodeResources"));
     return node;
 }

@@ -138,6 +138,7 @@ static void tell_node(struct parts *parts, const struct effect *effect)
 
     log_health(effect);
     alone_plugins_changed(parts->alone);
+    nomad_node_changed(parts->nomad);
     life_changed(parts->life, &everything);
 }
 

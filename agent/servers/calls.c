@@ -6,11 +6,11 @@
  */
 #include "agent/servers/part.h"
 
+#include "agent/api/format/values.h"
 #include "base/list.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define ASKED(called, how, where, ...)                                                             \
     {                                                                                              \
@@ -50,26 +50,12 @@ struct call {
 
 /* --- answers --- */
 
-/* "2026-11-27T18:00:00.5Z" as io/rpc.h has times. */
-static json_t *time_of(const char *text)
-{
-    struct tm parts = {0};
-    const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &parts);
-    int64_t ns = 0, unit = 100000000;
-
-    if (rest == NULL)
-        return json_pack("{s:n}", "$time");
-    for (rest += *rest == '.'; *rest >= '0' && *rest <= '9'; rest++, unit /= 10)
-        ns += (*rest - '0') * unit;
-    return json_pack("{s:I}", "$time", (json_int_t)(timegm(&parts) * INT64_C(1000000000) + ns));
-}
-
 static void wire_times(json_t *file)
 {
     const char *text = json_string_value(json_object_get(file, "ModTime"));
 
     if (text != NULL)
-        check(json_object_set_new(file, "ModTime", time_of(text)) == 0);
+        check(json_object_set_new(file, "ModTime", api_wire_time(text)) == 0);
 }
 
 static void answer(struct call *call)

@@ -2,7 +2,7 @@
  * Inside agent/servers/ only.
  *
  * servers.c holds connections; calls.c and streams.c answer what servers ask of this node, by what
- * the API answers to the same question.
+ * the API answers to the same question, and csi.c what they ask of its storage plugins.
  */
 #ifndef CAIRN_AGENT_SERVERS_PART_H
 #define CAIRN_AGENT_SERVERS_PART_H
@@ -43,5 +43,20 @@ void calls_begin(struct api *api, struct rpc_called *called, const char *method,
 bool streams_know(void *ctx, const char *method);
 void streams_begin(struct api *api, struct rpc_stream *stream, const char *method,
                    const json_t *args);
+
+/* --- csi.c --- */
+
+/* Of servers to storage plugins, under way. */
+struct storage_calls {
+    struct parts *parts;
+    struct storage_call *items;
+};
+
+/* Answers CALLED, in its time; false: it is no such call. */
+bool storage_calls_begin(struct storage_calls *calls, struct rpc_called *called, const char *method,
+                         const json_t *args);
+
+/* Whoever waits hears that it ends.  What was asked may be answered afterwards no more. */
+void storage_calls_end(struct storage_calls *calls);
 
 #endif

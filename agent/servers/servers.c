@@ -27,6 +27,7 @@ struct servers {
     struct vain *vain; /* calls that could not be begun, and were not told of that yet */
     struct rpc_tls tls;
     char name[96]; /* that certificates of servers carry */
+    struct storage_calls storage;
     struct rng rng;
     struct io_timer timer;
 };
@@ -35,9 +36,10 @@ struct servers {
 
 static void called(void *ctx, struct rpc_called *called, const char *method, const json_t *args)
 {
-    const struct link *link = ctx;
+    struct servers *servers = ((const struct link *)ctx)->servers;
 
-    calls_begin(link->servers->api, called, method, args);
+    if (!storage_calls_begin(&servers->storage, called, method, args))
+        calls_begin(servers->api, called, method, args);
 }
 
 static void opened(void *ctx, struct rpc_stream *stream, const char *method, const json_t *args)
@@ -235,6 +237,7 @@ struct servers *servers_new(struct parts *parts, struct api *api, const struct a
     if (getrandom(&seed, sizeof(seed), 0) < 0)
         seed = (uint64_t)loop_now_unix_ns();
     servers->parts = parts;
+    servers->storage.parts = parts;
     servers->api = api;
     servers->rng = rng_init(seed);
     find_tls(servers);
@@ -272,6 +275,7 @@ void servers_free(struct servers *servers)
     catalogue_listen(servers->parts->catalogue, CATALOGUE_SERVERS, NULL, NULL);
     nomad_free(servers->nomad); /* hears no answer any more */
     io_timer_stop(&servers->timer);
+    storage_calls_end(&servers->storage);
     while (servers->vain != NULL)
         end_vain(servers->vain);
     for (struct link *link = servers->links; link != NULL; link = next) {

@@ -66,6 +66,19 @@ void api_time(char to[API_TIME_SIZE], int64_t unix_ns)
     memset(at, 0, (size_t)(to + API_TIME_SIZE - at));
 }
 
+json_t *api_wire_time(const char *text)
+{
+    struct tm parts = {0};
+    const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &parts);
+    int64_t ns = 0, unit = 100000000;
+
+    if (rest == NULL || timegm(&parts) <= 0)
+        return json_pack("{s:n}", "$time");
+    for (rest += *rest == '.'; *rest >= '0' && *rest <= '9'; rest++, unit /= 10)
+        ns += (*rest - '0') * unit;
+    return json_pack("{s:I}", "$time", (json_int_t)(timegm(&parts) * INT64_C(1000000000) + ns));
+}
+
 json_t *api_pairs(const struct spec_pairs *pairs)
 {
     json_t *object = json_object();

@@ -13,6 +13,9 @@ json_t *api_text(const char *text);
 enum { API_TIME_SIZE = 40 };
 void api_time(char to[API_TIME_SIZE], int64_t unix_ns);
 
+/* TEXT as api_time has written it, as io/rpc.h has times: a new reference. */
+json_t *api_wire_time(const char *text);
+
 json_t *api_pairs(const struct spec_pairs *pairs);
 
 /* Field NAME of OBJECT: VALUE (moved), TEXT (NULL counts as ""), NUMBER.  Without memory the
