@@ -292,7 +292,6 @@ def a_volume_is_claimed_mounted_seen_and_given_back():
     assert given_back['VolumeID'] == 'disk' and given_back['Claim']['Mode'] == 1, given_back
     assert len(servers.calls('CSIVolume.Claim')) == 1 and len(before) == 1
     storage.finish()
-    assert storage.calls() == [] or True
 
 
 def each_alloc_may_have_its_own():
@@ -368,7 +367,7 @@ def what_ends_while_they_are_away_is_given_back_when_they_return():
     assert not servers.no_claim()
     servers.servers[0].resume()
     wait_for('no claim', servers.no_claim, limit_s=60)
-    await_status(servers, alloc, 'complete')
+    await_status(servers, alloc, 'failed')  # a service that ends
     storage.finish()
 
 
