@@ -354,6 +354,11 @@ static void tell_contact(struct nomad *nomad)
     }
 }
 
+void allocs_elsewhere(struct nomad *nomad)
+{
+    servers_abandon(nomad, "Node.GetClientAllocs");
+}
+
 void allocs_heard(struct nomad *nomad)
 {
     if (nomad->contacted > 0)

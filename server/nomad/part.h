@@ -126,6 +126,10 @@ void mine_end(struct nomad *nomad);
 void servers_call(struct nomad *nomad, const char *method, json_t *args, bool as_stranger,
                   uint64_t timeout_ms, nomad_reply_cb *cb, void *ctx);
 
+/* The call of METHOD that is under way, of which there is one at most, fails now if another server
+ * is the one to be asked by now. */
+void servers_abandon(struct nomad *nomad, const char *method);
+
 /* Takes the list of an answer of theirs; the one that was asked stays the first, if it is in it. */
 void servers_learn(struct nomad *nomad, const json_t *list);
 
@@ -145,6 +149,10 @@ void registration_wake(struct nomad *nomad);
 /* --- allocs.c --- */
 
 void allocs_wake(struct nomad *nomad);
+
+/* A server has not answered a heartbeat: it may have lost the others, and would not hear of
+ * anything new.  What it is keeping for an answer is asked of another one. */
+void allocs_elsewhere(struct nomad *nomad);
 
 /* The servers have been heard of: what waited to be tried again is tried now. */
 void allocs_heard(struct nomad *nomad);

@@ -99,6 +99,7 @@ static void beaten(void *ctx, const json_t *reply, const struct err *err)
 {
     struct nomad *nomad = ctx;
     if (reply == NULL) {
+        allocs_elsewhere(nomad);
         step(nomad, event_of(err));
         return;
     }

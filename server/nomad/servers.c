@@ -53,6 +53,16 @@ static bool is_of_the_volume(const struct asked *asked, const struct err *err)
            policy_claim_trouble(err->code, err->text) != CLAIM_TROUBLE_SERVERS;
 }
 
+static void unlink_asked(struct asked *asked)
+{
+    if (asked->link == NULL)
+        return;
+    *asked->link = asked->next;
+    if (asked->next != NULL)
+        asked->next->link = asked->link;
+    asked->link = NULL;
+}
+
 static void on_reply(void *ctx, const json_t *reply, const struct err *err)
 {
     struct asked *asked = ctx;
@@ -60,11 +70,7 @@ static void on_reply(void *ctx, const json_t *reply, const struct err *err)
     nomad_reply_cb *cb = asked->cb;
     void *cb_ctx = asked->ctx;
 
-    if (asked->link != NULL) {
-        *asked->link = asked->next;
-        if (asked->next != NULL)
-            asked->next->link = asked->link;
-    }
+    unlink_asked(asked);
     if (nomad != NULL && reply == NULL && !is_of_the_volume(asked, err))
         fail(nomad, asked, err);
     else if (nomad != NULL)
@@ -98,6 +104,22 @@ void servers_call(struct nomad *nomad, const char *method, json_t *args, bool as
                               json_string(as_stranger ? "" : nomad->config.secret)) == 0);
     nomad->config.call(nomad->config.ctx, asked->server, method, args, timeout_ms, on_reply, asked);
     json_decref(args);
+}
+
+void servers_abandon(struct nomad *nomad, const char *method)
+{
+    struct asked *asked = nomad->asked;
+    struct err err = {0};
+
+    while (asked != NULL &&
+           (!text_equal(asked->method, method) || text_equal(asked->server, nomad->servers[0])))
+        asked = asked->next;
+    if (asked == NULL)
+        return;
+    unlink_asked(asked);
+    asked->nomad = NULL; /* its answer is not looked at any more */
+    (void)err_set(&err, ERR_AGAIN, "another server is asked");
+    asked->cb(asked->ctx, NULL, &err);
 }
 
 /* --- the list --- */

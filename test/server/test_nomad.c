@@ -361,6 +361,30 @@ static void test_the_first_question_of_a_connection_is_answered_at_once(void **s
     assert_null(here(session, one));
 }
 
+/* It answers pings, and would keep the question for minutes. */
+static void test_who_has_lost_the_other_servers_is_not_waited_for(void **state)
+{
+    struct small_session *session = *state;
+
+    run_one(session);
+    pass(session, 10000);
+    struct waiting kept;
+    json_decref(take(session, "Node.GetClientAllocs", &kept));
+    assert_string_equal(kept.server, "a:4647");
+    fail_call(session, "Node.UpdateStatus", ERR_REFUSED, "No cluster leader");
+    pass(session, 1000);
+    assert_string_equal(waits(session, "Node.UpdateStatus")->server, "b:4647");
+    json_decref(answer(session, "Node.UpdateStatus", node_reply(0)));
+    pass(session, 10);
+    assert_string_equal(waits(session, "Node.GetClientAllocs")->server, "b:4647");
+    json_t *late = json_pack("{s:i, s:{}}", "Index", 11, "Allocs");
+    kept.cb(kept.ctx, late, NULL); /* what it says in the end ends nothing */
+    json_decref(late);
+    pass(session, 10);
+    assert_int_equal(here(session, one)->machine.state, A_RUNNING);
+    list(session, 12, one, 6);
+}
+
 static void test_a_heartbeat_leaves_time_for_another_server(void **state)
 {
     struct small_session *session = *state;
@@ -487,6 +511,7 @@ int main(void)
         SESSION_TEST(test_nothing_is_told_before_they_have_said_what_is_to_run),
         SESSION_TEST(test_after_a_restart_they_hear_nothing_that_they_have_heard),
         SESSION_TEST(test_the_first_question_of_a_connection_is_answered_at_once),
+        SESSION_TEST(test_who_has_lost_the_other_servers_is_not_waited_for),
         SESSION_TEST(test_a_heartbeat_leaves_time_for_another_server),
         SESSION_TEST(test_what_is_offered_is_told_once_and_withdrawn),
         SESSION_TEST(test_what_changes_while_it_is_told_is_told_again),
