@@ -835,9 +835,47 @@ static void test_periodic_jobs_are_launched_when_they_are_due(void **state)
     assert_int_equal(policy_launched_since(201 + LAUNCH_AHEAD_MAX_S, 200), 200);
 }
 
+/* --- what servers say of a claim --- */
+
+static void test_claims_are_asked_for_again_when_that_may_help(void **state)
+{
+    static const struct {
+        int code;
+        const char *text;
+        enum claim_trouble trouble;
+    } rows[] = {
+        {ERR_AGAIN, "nobody listens", CLAIM_TROUBLE_SERVERS},
+        {ERR_TIMEOUT, "volume not found: x", CLAIM_TROUBLE_SERVERS}, /* not their word */
+        {ERR_REFUSED, "No cluster leader", CLAIM_TROUBLE_SERVERS},
+        {ERR_REFUSED, "rpc error: No cluster leader", CLAIM_TROUBLE_SERVERS},
+        {ERR_REFUSED, "rpc error: failed to get conn: dial tcp 127.0.0.1:4647: connect: x",
+         CLAIM_TROUBLE_SERVERS},
+        {ERR_REFUSED, "dial tcp 10.0.0.1:4647: connect: connection refused", CLAIM_TROUBLE_SERVERS},
+        {ERR_REFUSED, "alloc \"a\" failed to claim volume \"v\": volume max claims reached",
+         CLAIM_TROUBLE_PASSES},
+        {ERR_REFUSED, "volume is currently unschedulable", CLAIM_TROUBLE_PASSES},
+        {ERR_REFUSED, "controller publish: CSI client error (retryable): FailedPrecondition",
+         CLAIM_TROUBLE_PASSES},
+        {ERR_REFUSED, "controller publish: plugin not found: hp", CLAIM_TROUBLE_PASSES},
+        {ERR_REFUSED, "controller publish: volume not found: v", CLAIM_TROUBLE_GONE},
+        {ERR_REFUSED, "no such volume", CLAIM_TROUBLE_GONE},
+        {ERR_REFUSED, "Permission denied", CLAIM_TROUBLE_STAYS},
+        {ERR_REFUSED, "missing volume ID", CLAIM_TROUBLE_STAYS},
+        {ERR_REFUSED, "", CLAIM_TROUBLE_STAYS},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        if (policy_claim_trouble(rows[i].code, rows[i].text) != rows[i].trouble)
+            fail_msg("\"%s\": %d", rows[i].text,
+                     (int)policy_claim_trouble(rows[i].code, rows[i].text));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_claims_are_asked_for_again_when_that_may_help),
         cmocka_unit_test(test_periodic_jobs_are_launched_when_they_are_due),
         cmocka_unit_test(test_change_asks_for_what_each_template_does),
         cmocka_unit_test(test_change_of_what_nobody_knows_is_none),

@@ -73,6 +73,7 @@ struct small_life {
     bool joined;       /* servers decide what runs */
     void (*trace)(void *ctx, const struct journal_event *event); /* of what is committed, or NULL */
     void *trace_ctx;
+    const struct control *control; /* NULL: the stand-alone one */
     control_call *controller;
     control_topology *topology;
     control_call *host_plugin; /* called "own" */
@@ -302,7 +303,8 @@ static inline void small_released(void *ctx, const struct failure *failure)
 
 static inline void small_ask_control(struct small_life *small, const struct effect *effect)
 {
-    const struct control *control = storage_control(alone_storage(small->alone));
+    const struct control *control =
+        small->control != NULL ? small->control : storage_control(alone_storage(small->alone));
     struct machine_id owner = machine_id_owner(&effect->id);
     struct small_claiming *claiming =
         &small->claimings[small->claimings_count++ % SMALL_CLAIMINGS_MAX];

@@ -106,6 +106,7 @@ static inline void begin(struct small_session *session)
         servers, COUNT_OF(servers));
     small->trace = on_trace;
     small->trace_ctx = session;
+    small->control = nomad_control(session->nomad);
     nomad_start(session->nomad);
 }
 
