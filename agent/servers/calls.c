@@ -24,7 +24,7 @@ static const struct {
 } rows[] = {
     {ASKED("ClientStats.Stats", "GET", "/v1/client/stats",), "HostStats"},
     {ASKED("Allocations.Stats", "GET", "/v1/client/allocation/*/stats",
-           .query = {{"Task", "task"}}), "Stats"},
+           .query = {{"Task", "task", NULL}}), "Stats"},
     {ASKED("Allocations.Checks", "GET", "/v1/client/allocation/*/checks",), "Results"},
     {ASKED("Allocations.Signal", "PUT", "/v1/client/allocation/*/signal",
            .body = {"Task", "Signal"}), NULL},
@@ -32,8 +32,10 @@ static const struct {
            .body = {"TaskName", "AllTasks"}), NULL},
     {ASKED("Allocations.GarbageCollect", "PUT", "/v1/client/allocation/*/gc",), NULL},
     {ASKED("Allocations.GarbageCollectAll", "PUT", "/v1/client/gc",), NULL},
-    {ASKED("FileSystem.List", "GET", "/v1/client/fs/ls/*", .query = {{"Path", "path"}}), "Files"},
-    {ASKED("FileSystem.Stat", "GET", "/v1/client/fs/stat/*", .query = {{"Path", "path"}}), "Info"},
+    {ASKED("FileSystem.List", "GET", "/v1/client/fs/ls/*",
+           .query = {{"Path", "path", NULL}}), "Files"},
+    {ASKED("FileSystem.Stat", "GET", "/v1/client/fs/stat/*",
+           .query = {{"Path", "path", NULL}}), "Info"},
     {ASKED("NodeMeta.Read", "GET", "/v1/client/metadata",), ""},
     {ASKED("NodeMeta.Apply", "PUT", "/v1/client/metadata", .body = {"Meta"}), ""},
 };

@@ -15,9 +15,10 @@
 
 enum { QUESTION_QUERY_MAX = 8, QUESTION_NUMBER_SIZE = 24, QUESTION_FIELDS_MAX = 4 };
 
-/* A field of what a server asks, and the name of the query that it becomes. */
+/* A field of what a server asks, the name of the query that it becomes, and what is asked where it
+ * is missing, which to Go is its zero; NULL: nothing. */
 struct question_field {
-    const char *field, *query;
+    const char *field, *query, *missing;
 };
 
 /* How a method is asked of the API.  Lists end with NULL. */

@@ -37,7 +37,7 @@ static void fill(struct query *query, const struct question *question, const jso
 {
     for (size_t i = 0; i < QUESTION_QUERY_MAX && question->query[i].field != NULL; i++) {
         const json_t *value = json_object_get(args, question->query[i].field);
-        const char *text = text_of(query, value);
+        const char *text = value == NULL ? question->query[i].missing : text_of(query, value);
 
         if (text != NULL)
             query->pairs[query->count++] = (struct http_pair){question->query[i].query, text};

@@ -19,35 +19,37 @@ enum {
 };
 
 #define POSITION                                                                                   \
-    {"Offset", "offset"}, {"Origin", "origin"}, {"PlainText", "plain"},                            \
+    {"Offset", "offset", NULL}, {"Origin", "origin", NULL}, {"PlainText", "plain", NULL},          \
     {                                                                                              \
-        "Follow", "follow"                                                                         \
+        "Follow", "follow", "false"                                                                \
     }
 
 static const struct question rows[] = {
     {.method = "FileSystem.Logs",
      .verb = "GET",
      .path = "/v1/client/fs/logs/*",
-     .query = {{"Task", "task"}, {"LogType", "type"}, POSITION}},
+     .query = {{"Task", "task", NULL}, {"LogType", "type", NULL}, POSITION}},
     {.method = "FileSystem.Stream",
      .verb = "GET",
      .path = "/v1/client/fs/stream/*",
-     .query = {{"Path", "path"}, POSITION}},
+     .query = {{"Path", "path", NULL}, POSITION}},
     {.method = "Agent.Monitor",
      .verb = "GET",
      .path = "/v1/agent/monitor",
-     .query = {{"LogLevel", "log_level"}, {"LogJSON", "log_json"}, {"PlainText", "plain"}}},
+     .query = {{"LogLevel", "log_level", NULL},
+               {"LogJSON", "log_json", NULL},
+               {"PlainText", "plain", NULL}}},
     {.method = "Allocations.Exec",
      .verb = "GET",
      .path = "/v1/client/allocation/*/exec",
-     .query = {{"Task", "task"}, {"Tty", "tty"}, {"Cmd", "command"}}},
+     .query = {{"Task", "task", NULL}, {"Tty", "tty", NULL}, {"Cmd", "command", NULL}}},
 };
 
 /* A part of a file, as it is. */
 static const struct question part = {
     .verb = "GET",
     .path = "/v1/client/fs/readat/*",
-    .query = {{"Path", "path"}, {"Offset", "offset"}, {"Limit", "limit"}}};
+    .query = {{"Path", "path", NULL}, {"Offset", "offset", NULL}, {"Limit", "limit", NULL}}};
 struct stream {
     struct rpc_stream *rpc;         /* NULL: the server is gone */
     struct http_exchange *exchange; /* NULL: it is answered */

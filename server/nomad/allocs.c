@@ -281,7 +281,6 @@ static bool is_older(const struct nomad *nomad, const json_t *alloc)
                                  json_integer_value(listed);
 }
 
-
 /* The allocs that were pulled, one after the other; false: the rest when there is room. */
 static bool look_at_pulled(struct nomad *nomad)
 {
