@@ -66,7 +66,7 @@ struct nomad {
     /* registration.c */
     enum session_state session;
     uint64_t session_at_ms; /* node time of what it does next, 0: it waits for an answer */
-    uint32_t tries;         /* to register, that have failed in a row */
+    uint32_t tries;         /* that have failed since a heartbeat was answered */
     struct heartbeat beat;
     bool registered;
     bool is_unknown;       /* somebody has heard that they do not know this node */

@@ -17,6 +17,7 @@ enum session_event {
     SESSION_CHANGED,  /* so has that of telling that the node is something else */
     SESSION_ACCEPTED, /* the answer is good */
     SESSION_UNKNOWN,  /* they do not know this node */
+    SESSION_DENIED,   /* they know nobody who may say that, as of a node that was purged */
     SESSION_FAILED,   /* there is no answer, or another refusal */
 };
 
@@ -40,12 +41,14 @@ static const struct session_row {
     {SESSION_AWAY, SESSION_UNKNOWN, SESSION_AWAY, DO_REGISTER_SOON},
     {SESSION_REGISTERING, SESSION_ACCEPTED, SESSION_HERE, DO_BEAT_SOON},
     {SESSION_REGISTERING, SESSION_UNKNOWN, SESSION_AWAY, DO_REGISTER_AGAIN},
+    {SESSION_REGISTERING, SESSION_DENIED, SESSION_AWAY, DO_REGISTER_AGAIN},
     {SESSION_REGISTERING, SESSION_FAILED, SESSION_AWAY, DO_REGISTER_AGAIN},
     {SESSION_HERE, SESSION_DUE, SESSION_BEATING, DO_BEAT},
     {SESSION_HERE, SESSION_CHANGED, SESSION_REGISTERING, DO_REGISTER},
     {SESSION_HERE, SESSION_UNKNOWN, SESSION_AWAY, DO_REGISTER_SOON},
     {SESSION_BEATING, SESSION_ACCEPTED, SESSION_HERE, DO_REST},
     {SESSION_BEATING, SESSION_UNKNOWN, SESSION_AWAY, DO_REGISTER_SOON},
+    {SESSION_BEATING, SESSION_DENIED, SESSION_AWAY, DO_REGISTER_AGAIN},
     {SESSION_BEATING, SESSION_FAILED, SESSION_HERE, DO_BEAT_AGAIN},
 };
 
@@ -63,7 +66,6 @@ static void take_answer(struct nomad *nomad, const json_t *reply)
     nomad->beat.heard_ms = nomad_now_ms(nomad);
     nomad->beat.ttl_ms = ttl_ns > 0 ? (uint64_t)ttl_ns / 1000000 : 0;
     nomad->beat.leaderless = json_is_string(leader) && json_string_length(leader) == 0;
-    nomad->tries = 0;
     allocs_heard(nomad);
 }
 
@@ -76,7 +78,11 @@ static bool says_unknown(const struct err *err)
 
 static enum session_event event_of(const struct err *err)
 {
-    return says_unknown(err) ? SESSION_UNKNOWN : SESSION_FAILED;
+    if (says_unknown(err))
+        return SESSION_UNKNOWN;
+    return err->code == ERR_REFUSED && strstr(err->text, "Permission denied") != NULL
+               ? SESSION_DENIED
+               : SESSION_FAILED;
 }
 
 static void registered(void *ctx, const json_t *reply, const struct err *err)
@@ -100,6 +106,7 @@ static void beaten(void *ctx, const json_t *reply, const struct err *err)
     struct nomad *nomad = ctx;
     if (reply == NULL) {
         allocs_elsewhere(nomad);
+        nomad->tries++;
         step(nomad, event_of(err));
         return;
     }
@@ -108,6 +115,7 @@ static void beaten(void *ctx, const json_t *reply, const struct err *err)
         status_all(nomad);
         offers_all(nomad);
     }
+    nomad->tries = 0;
     take_answer(nomad, reply);
     step(nomad, SESSION_ACCEPTED);
 }

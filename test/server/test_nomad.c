@@ -56,6 +56,30 @@ static void test_a_node_that_is_not_known_registers_again(void **state)
     assert_non_null(waits(session, "Node.Register"));
 }
 
+/* A newer server takes the secret of a node that was purged for nobody's, and says no more. */
+static void test_a_node_that_is_denied_registers_again_and_ever_later(void **state)
+{
+    struct small_session *session = *state;
+
+    join(session);
+    pass(session, 10000);
+    fail_call(session, "Node.UpdateStatus", ERR_REFUSED, "rpc error: Permission denied");
+    pass(session, 1000);
+    json_decref(answer(session, "Node.Register", node_reply(20)));
+    pass(session, 10);
+    fail_call(session, "Node.UpdateStatus", ERR_REFUSED, "Permission denied");
+    pass(session, 1999);
+    assert_null(waits(session, "Node.Register"));
+    pass(session, 1);
+    json_decref(answer(session, "Node.Register", node_reply(30)));
+    pass(session, 10);
+    json_decref(answer(session, "Node.UpdateStatus", node_reply(0)));
+    pass(session, 10000);
+    fail_call(session, "Node.UpdateStatus", ERR_REFUSED, "Permission denied");
+    pass(session, 1000);
+    assert_non_null(waits(session, "Node.Register"));
+}
+
 static void test_a_heartbeat_that_fails_is_tried_again(void **state)
 {
     struct small_session *session = *state;
@@ -493,6 +517,7 @@ int main(void)
         SESSION_TEST(test_nothing_is_asked_before_the_node_is_registered),
         SESSION_TEST(test_one_that_does_not_answer_is_passed_over),
         SESSION_TEST(test_a_node_that_is_not_known_registers_again),
+        SESSION_TEST(test_a_node_that_is_denied_registers_again_and_ever_later),
         SESSION_TEST(test_a_heartbeat_that_fails_is_tried_again),
         SESSION_TEST(test_a_node_that_has_changed_is_told_once),
         SESSION_TEST(test_what_is_listed_is_pulled_and_runs),
