@@ -152,7 +152,7 @@ bool policy_check_is_of(const struct alloc_member *member, const char *task);
 enum claim_trouble {
     CLAIM_TROUBLE_SERVERS, /* none answers, or none leads */
     CLAIM_TROUBLE_PASSES,  /* others have the volume, its plugin is away, ... */
-    CLAIM_TROUBLE_GONE,    /* there is no such volume */
+    CLAIM_TROUBLE_GONE,    /* there is no such volume, or no such alloc to have a claim */
     CLAIM_TROUBLE_STAYS,
 };
 

@@ -121,6 +121,8 @@ static const struct {
     {"context deadline exceeded", CLAIM_TROUBLE_PASSES},
     {"volume not found", CLAIM_TROUBLE_GONE},
     {"no such volume", CLAIM_TROUBLE_GONE},
+    {"Unknown allocation", CLAIM_TROUBLE_GONE}, /* whose claims they drop by themselves */
+    {"allocation missing", CLAIM_TROUBLE_GONE},
 };
 
 enum claim_trouble policy_claim_trouble(int code, const char *text)

@@ -80,13 +80,14 @@ static void found(struct finding *finding, const json_t *volume)
     json_t *plugin = json_object_get(volume, "PluginID");
     struct err err = {0};
 
-    if (json_is_string(plugin) && json_string_length(plugin) > 0) {
+    if (json_is_string(plugin) && json_string_length(plugin) > 0 &&
+        json_string_length(plugin) < PLUGIN_NAME_SIZE) {
         check(json_object_set(finding->plugins, finding->lacking.name, plugin) == 0);
         try_in(finding, 0);
         return;
     }
     if (json_is_object(volume))
-        (void)err_set(&err, ERR_CORRUPT, "the servers do not say whose it is");
+        (void)err_set(&err, ERR_CORRUPT, "the servers name no plugin of it that can be here");
     else
         (void)err_set(&err, ERR_GONE, "the servers know no such volume");
     give_up(finding, &err);

@@ -322,6 +322,19 @@ static void test_a_volume_that_does_not_exist_is_told_as_the_reason(void **state
     assert_refused(session, "volume \"v\" (data): the servers know no such volume");
 }
 
+static void test_a_plugin_that_cannot_be_here_is_told_as_the_reason(void **state)
+{
+    struct small_session *session = *state;
+    char name[PLUGIN_NAME_SIZE + 1];
+
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    give_one(session, 1);
+    json_decref(answer(session, "CSIVolume.Get",
+                       json_pack("{s:{s:s, s:s}}", "Volume", "ID", "data", "PluginID", name)));
+    assert_refused(session, "the servers name no plugin of it that can be here");
+}
+
 static void test_servers_that_cannot_say_are_asked_for_a_while(void **state)
 {
     struct small_session *session = *state;
@@ -475,6 +488,7 @@ int main(void)
         SESSION_TEST(test_what_is_given_back_is_gone_or_asked_for_again),
         SESSION_TEST(test_who_waits_at_the_end_is_told_nothing),
         SESSION_TEST(test_a_volume_that_does_not_exist_is_told_as_the_reason),
+        SESSION_TEST(test_a_plugin_that_cannot_be_here_is_told_as_the_reason),
         SESSION_TEST(test_servers_that_cannot_say_are_asked_for_a_while),
         SESSION_TEST(test_others_go_on_while_one_waits),
         SESSION_TEST(test_a_newer_version_is_asked_about_anew),

@@ -4,10 +4,10 @@ and given back, wherever the daemon or they die; and the plugin as they call it.
 
 In a whole run it waits for 120 s.
 """
-import contextlib
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -156,6 +156,10 @@ class Storage:
                     and words[1] not in ('NodeGetInfo', 'NodeGetCapabilities'):
                 found.append(' '.join([words[1], words[2], words[-1]]))
         return found
+
+    def next(self, method, *commands):
+        with open(self.path('next.' + method), 'w') as out:
+            out.write(''.join(command + '\n' for command in commands))
 
     def finish(self):
         """Nothing is claimed, nothing mounted, and the plugin ends."""
@@ -410,6 +414,41 @@ def a_volume_in_use_is_let_go_when_its_alloc_ends():
     storage.finish()
 
 
+def a_daemon_that_ends_while_they_ask_ends_at_once():
+    storage, servers, node = with_a_disk()
+    alloc = user()
+    servers.add(alloc)
+    await_status(servers, alloc, 'running')
+    said = []
+
+    def detach():
+        try:
+            servers.call('CSI.NodeDetachVolume', {
+                'PluginID': 'test', 'VolumeID': 'disk', 'NodeID': servers.node(),
+                'AllocID': alloc['ID'], 'ExternalID': 'disk'})
+        except (Refused, Gone) as answer:
+            said.append(answer)
+    asks = threading.Thread(target=detach)
+    asks.start()
+    asks.join(1)
+    assert node.terminate() == 0
+    asks.join(30)
+    assert said, 'it was let go'
+    node.start()
+    assert len(sleeper_pids(node)) == 1
+    storage.finish()
+
+
+def they_hear_of_a_plugin_that_does_not_answer_any_more():
+    storage, servers, node = with_a_disk()
+    pid = node.await_pid('/usr/bin/python3 %s - %s' % (os.path.abspath(PLUGIN), storage.dir))
+    os.kill(pid, signal.SIGSTOP)
+    wait_for('it to be unhealthy', lambda: not storage.told('CSINodePlugins'), limit_s=90)
+    os.kill(pid, signal.SIGCONT)
+    wait_for('it to be healthy', lambda: storage.told('CSINodePlugins'), limit_s=90)
+    storage.finish()
+
+
 def controllers_are_called():
     storage = Storage(kind='monolith')
     servers = storage.servers
@@ -434,8 +473,15 @@ def controllers_are_called():
     listed = ask('ControllerListVolumes', MaxEntries=0, StartingToken='')
     assert volume in [each['ExternalID'] for each in listed['Entries']], listed
     attach = {'VolumeID': volume, 'ClientCSINodeID': 'here', 'Secrets': None}
-    ask('ControllerAttachVolume', AttachmentMode='file-system', AccessMode='single-node-writer',
-        MountOptions=None, ReadOnly=False, VolumeContext=None, **attach)
+    modes_of_claim = {'AttachmentMode': 'file-system', 'AccessMode': 'single-node-writer',
+                      'MountOptions': None, 'ReadOnly': False, 'VolumeContext': None}
+    storage.next('ControllerPublishVolume', *['say 9 elsewhere'] * 4)
+    try:
+        raise AssertionError(ask('ControllerAttachVolume', **modes_of_claim, **attach))
+    except Refused as refused:  # others can wait for it
+        assert 'CSI client error (retryable)' in str(refused) and 'elsewhere' in str(refused), refused
+    storage.next('ControllerPublishVolume', 'say 14 busy', 'say 14 busy')
+    ask('ControllerAttachVolume', **modes_of_claim, **attach)
     assert os.path.exists(storage.path(volume + '.attached'))
     for _ in range(2):
         assert ask('ControllerDetachVolume', **attach) == {}
@@ -451,8 +497,10 @@ def controllers_are_called():
     for _ in range(2):
         assert ask('ControllerDeleteVolume', ExternalVolumeID=volume, Secrets=None) == {}
     assert not os.path.exists(storage.path(volume))
-    with contextlib.suppress(Refused, Gone):
+    try:
         raise AssertionError(ask('ControllerAttachVolume', VolumeID=''))
+    except Refused as refused:
+        assert str(refused).startswith('CSI.ControllerAttachVolume: '), refused
     storage.finish()
 
 
@@ -470,5 +518,7 @@ if __name__ == '__main__':
         what_ends_while_they_are_away_is_given_back_when_they_return,
         what_was_deleted_meanwhile_is_given_back_for_nothing,
         a_volume_in_use_is_let_go_when_its_alloc_ends,
+        a_daemon_that_ends_while_they_ask_ends_at_once,
+        they_hear_of_a_plugin_that_does_not_answer_any_more,
         controllers_are_called,
     ]))
