@@ -3,14 +3,14 @@
  *
  * A claim is a right to a volume: asked for by the machine that is to have it (fsm/volume.h), and
  * given back when nothing of it is mounted any more.  The stand-alone control plane answers here
- * (server/storage/storage.h); one on servers would stand behind the same three calls.
+ * (server/storage/storage.h), or Nomad's servers (server/nomad/nomad.h).
  *
  * The other way, calls to controllers of storage plugins, and those about what is mounted, have the
- * names and fields that Nomad's servers give them (ClientCSI...): who can make one for the
- * stand-alone control plane can make it for a server.  CSI_GET_CAPACITY and CSI_NODE_STATS, which
- * those never make, have {} and {"VolumeID", "VolumeNamespace", "ExternalID", "Claim":
- * {"AllocationID"}}; the answers are {"AvailableBytes"} and {"Bytes": {"Total", "Used",
- * "Available"}, "Inodes": the same, "IsAbnormal", "Status"}, of which any may be missing.
+ * names and fields that Nomad's servers give them (ClientCSI...), whoever makes one.
+ * CSI_GET_CAPACITY and CSI_NODE_STATS, which those never make, have {} and {"VolumeID",
+ * "VolumeNamespace", "ExternalID", "Claim": {"AllocationID"}}; the answers are {"AvailableBytes"}
+ * and {"Bytes": {"Total", "Used", "Available"}, "Inodes": the same, "IsAbnormal", "Status"}, of
+ * which any may be missing.
  */
 #ifndef CAIRN_SERVER_CONTROL_H
 #define CAIRN_SERVER_CONTROL_H
