@@ -76,8 +76,10 @@ void nomad_wake(struct nomad *nomad)
 
 void nomad_settle(struct nomad *nomad)
 {
-    if (nomad != NULL)
-        arm(nomad);
+    if (nomad == NULL)
+        return;
+    memset(&nomad->posted, 0, sizeof(nomad->posted));
+    arm(nomad);
 }
 
 void nomad_start(struct nomad *nomad)

@@ -24,7 +24,10 @@
 
 struct nomad;
 
-enum { NOMAD_SERVERS_MAX = 64, NOMAD_ADDRESS_SIZE = 272 };
+enum {
+    NOMAD_SERVERS_MAX = 64,
+    NOMAD_ADDRESS_SIZE = 272, /* "host:port" */
+};
 
 /* REPLY, borrowed; NULL: ERR says why, ERR_REFUSED in the server's own words, any other that it may
  * not have been heard. */

@@ -90,6 +90,11 @@ struct nomad {
     /* finding.c */
     struct finding *findings; /* allocs whose volumes are asked for */
 
+    /* place.c */
+    struct {
+        size_t allocs, members, bytes;
+    } posted; /* to be begun by the next turn */
+
     /* status.c */
     bool pushing, telling_all;
     uint64_t push_at_ms;    /* node time; 0: there is nothing to tell */

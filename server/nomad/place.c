@@ -90,8 +90,36 @@ static void note_contact(struct nomad *nomad, struct placing *placing)
     placing->mine->minds_contact = minds;
 }
 
+/* What a server may want of this node at once is bounded as what a user may is. */
+static int check_bounds(const struct nomad *nomad, const struct placing *placing, struct err *err)
+{
+    const struct core *core = life_core(nomad->config.life);
+    size_t members = core_count(core, MACHINE_TASK) + core_count(core, MACHINE_VOLUME) +
+                     nomad->posted.members + placing->spec->tasks_count +
+                     placing->spec->volumes_count;
+
+    if (core_count(core, MACHINE_ALLOC) + nomad->posted.allocs >= NODE_ALLOCS_MAX)
+        return err_set(err, ERR_LIMIT,
+                       "this node has %d allocs, ended ones with them: no more are kept",
+                       NODE_ALLOCS_MAX);
+    if (members > NODE_MEMBERS_MAX)
+        return err_set(
+            err, ERR_LIMIT,
+            "this node has tasks and volumes enough, those of ended allocs with them: %d are kept",
+            NODE_MEMBERS_MAX);
+    return 0;
+}
+
+static void note_posted(struct nomad *nomad, const struct placing *placing)
+{
+    nomad->posted.allocs++;
+    nomad->posted.members += placing->spec->tasks_count + placing->spec->volumes_count;
+    nomad->posted.bytes += placing->length;
+}
+
 static void assign(struct nomad *nomad, struct placing *placing)
 {
+    note_posted(nomad, placing);
     store(nomad, placing);
     assign_alloc(life_core(nomad->config.life), &nomad->config.plans, placing->spec,
                  awaited_of(nomad, &placing->served), disk_of(nomad, placing));
@@ -153,11 +181,11 @@ static size_t events_of(const struct placing *placing)
                                  : 1 + placing->spec->tasks_count + placing->spec->volumes_count;
 }
 
-static void carry_out(struct nomad *nomad, struct placing *placing, const struct err *err)
+static void carry_out(struct nomad *nomad, struct placing *placing, struct err *err)
 {
     switch (placing->order) {
     case WANTED_ASSIGN:
-        if (placing->spec != NULL)
+        if (placing->spec != NULL && check_bounds(nomad, placing, err) == 0)
             assign(nomad, placing);
         else
             place_refuse(nomad, placing->mine->id, err);
@@ -262,7 +290,8 @@ static enum place_outcome place(struct nomad *nomad, const json_t *json, struct 
     if (reads(placing->order))
         read_alloc(nomad, json, placing, plugins, &err);
     bool is_lacking = lacks(placing, ret_lacking);
-    if (!is_lacking && core_room(core) <= events_of(placing))
+    if (!is_lacking && (core_room(core) <= events_of(placing) ||
+                        nomad->posted.bytes + placing->length > TURN_SPECS_BYTES_MAX))
         return PLACE_NO_ROOM;
     if (!is_lacking)
         carry_out(nomad, placing, &err);

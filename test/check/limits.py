@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The table of limits in README.md says what fsm/limits.h and agent/api/part.h say.
+"""The table of limits in README.md says what fsm/limits.h and three other headers say.
 
 usage: test/check/limits.py [ROOT]
 
@@ -11,6 +11,7 @@ import re
 import sys
 
 ROOT = sys.argv[1] if len(sys.argv) > 1 else '.'
+HEADERS = 'fsm/limits.h', 'agent/api/part.h', 'server/nomad/nomad.h', 'io/rpc.h'
 ENTRY = re.compile(r'^    ([A-Z_]+) = ([^,]+),', re.M)
 ROW = re.compile(r'^\| [^|]+ \| ([0-9,]+)( KiB| MiB)? \| `([A-Z_]+)` \|$', re.M)
 
@@ -31,7 +32,7 @@ def constants(text):
 
 
 def main():
-    known = constants(read('fsm/limits.h') + read('agent/api/part.h'))
+    known = constants(''.join(read(path) for path in HEADERS))
     rows = ROW.findall(read('README.md'))
     wrong = [] if rows else ['README.md has no table of limits']
     for number, unit, name in rows:
