@@ -193,6 +193,7 @@ int host_read_facts(const char *data_dir, struct host_facts *ret_facts, struct e
 struct host_address {
     char interface[32];
     char ip[64];
+    uint32_t mbits; /* of the interface; 1000 when unknown */
 };
 
 /* The addresses of all interfaces, IPv4 before IPv6; of one that has any other its link-local ones

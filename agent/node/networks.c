@@ -30,6 +30,7 @@ static void add(struct node *node, const char *network, const struct host_addres
     (void)text_copy(address->ip, sizeof(address->ip), found->ip);         /* an address */
     (void)text_copy(node->interfaces[node->addresses_count], sizeof(node->interfaces[0]),
                     found->interface); /* of that size */
+    node->mbits[node->addresses_count] = found->mbits;
     for (size_t i = 0; i < 2; i++)
         (void)config_ports(reserved[i], &address->reserved); /* it was checked when it was read */
     node->addresses_count++;

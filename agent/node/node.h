@@ -20,6 +20,7 @@ struct node {
     struct node_meta meta;   /* where that is from */
     struct alone_address addresses[NODE_ADDRESSES_MAX]; /* that ports are given out on */
     char interfaces[NODE_ADDRESSES_MAX][32];            /* of each */
+    uint32_t mbits[NODE_ADDRESSES_MAX];                 /* of each of these */
     size_t addresses_count;
     struct core_set cores; /* that a task may have for itself */
     size_t cores_count;    /* with those that none may */

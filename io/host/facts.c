@@ -254,6 +254,26 @@ static bool has_wider(const struct ifaddrs *list, const char *name)
     return false;
 }
 
+static bool read_speed(void *ctx, char *line)
+{
+    uint64_t mbits;
+
+    if (text_to_u64(line, &mbits) && mbits > 0 && mbits <= UINT32_MAX)
+        *(uint32_t *)ctx = (uint32_t)mbits;
+    return false;
+}
+
+/* Of what has no wire the kernel says nothing, or that it is -1. */
+static uint32_t speed_of(const char *interface)
+{
+    char path[64];
+    uint32_t mbits = 1000;
+
+    if (text_format(path, sizeof(path), "/sys/class/net/%s/speed", interface))
+        each_line(path, read_speed, &mbits);
+    return mbits;
+}
+
 static void list_family(const struct ifaddrs *list, int family, struct host_address *to, size_t max,
                         size_t *count)
 {
@@ -270,8 +290,10 @@ static void list_family(const struct ifaddrs *list, int family, struct host_addr
                 : (const void *)&((const struct sockaddr_in6 *)(const void *)at->ifa_addr)
                       ->sin6_addr;
         if (inet_ntop(family, bytes, address->ip, sizeof(address->ip)) != NULL &&
-            text_copy(address->interface, sizeof(address->interface), at->ifa_name))
+            text_copy(address->interface, sizeof(address->interface), at->ifa_name)) {
+            address->mbits = speed_of(address->interface);
             (*count)++;
+        }
     }
 }
 

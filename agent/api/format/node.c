@@ -125,12 +125,13 @@ static json_t *format_last_drain(const json_t *last)
                      json_object_get(last, "Meta"));
 }
 
-static json_t *format_network(const char *device, const char *ip)
+/* MBITS: servers up to 1.1 place no task that asks for more. */
+static json_t *format_network(const char *device, const char *ip, uint32_t mbits)
 {
     json_t *cidr = json_sprintf(strchr(ip, ':') != NULL ? "%s/128" : "%s/32", ip);
 
     return json_pack("{s:s, s:o, s:o, s:o, s:I}", "Mode", "host", "Device", api_text(device),
-                     "CIDR", cidr, "IP", api_text(ip), "MBits", (json_int_t)0);
+                     "CIDR", cidr, "IP", api_text(ip), "MBits", (json_int_t)mbits);
 }
 
 /* Each address of the host network "default"; of a node that has none, what it is known by. */
@@ -140,12 +141,13 @@ static json_t *format_networks(const struct node *node)
 
     for (size_t i = 0; i < node->addresses_count; i++) {
         if (text_equal(node->addresses[i].network, "default"))
-            check(json_array_append_new(
-                      list, format_network(node->interfaces[i], node->addresses[i].ip)) == 0);
+            check(json_array_append_new(list,
+                                        format_network(node->interfaces[i], node->addresses[i].ip,
+                                                       node->mbits[i])) == 0);
     }
     if (json_array_size(list) == 0)
         check(json_array_append_new(list, format_network(node->facts.network_interface,
-                                                         node->facts.ip_address)) == 0);
+                                                         node->facts.ip_address, 1000)) == 0);
     return list;
 }
 
@@ -172,9 +174,9 @@ static json_t *format_node_networks(const struct api_node_view *view)
         json_t *one = json_object_get(by_interface, node->interfaces[i]);
 
         if (one == NULL) {
-            one =
-                json_pack("{s:s, s:o, s:s, s:i, s:[]}", "Mode", "host", "Device",
-                          api_text(node->interfaces[i]), "MacAddress", "", "Speed", 0, "Addresses");
+            one = json_pack("{s:s, s:o, s:s, s:I, s:[]}", "Mode", "host", "Device",
+                            api_text(node->interfaces[i]), "MacAddress", "", "Speed",
+                            (json_int_t)node->mbits[i], "Addresses");
             check(json_object_set(by_interface, node->interfaces[i], one) == 0);
             check(json_array_append_new(list, one) == 0);
         }

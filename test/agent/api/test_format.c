@@ -662,6 +662,25 @@ static void test_node_has_no_null_that_tools_follow(void **state)
     json_decref(to);
 }
 
+/* Servers up to 1.1 place no task with "mbits" on a node that has none. */
+static void test_node_says_how_fast_its_network_is(void **state)
+{
+    struct node node = {.addresses_count = 1,
+                        .addresses = {{.network = "default", .ip = "10.0.0.5"}},
+                        .interfaces = {"eth0"},
+                        .mbits = {2500}};
+    struct config config = {.min_dynamic_port = 20000};
+    struct api_node_view view = {
+        .node = &node, .config = &config, .http_address = "x", .description = ""};
+    (void)state;
+
+    json_t *to = api_format_node(&view);
+    const json_t *resources = look_up(to, "NodeResources");
+    assert_number(json_array_get(json_object_get(resources, "Networks"), 0), "MBits", 2500);
+    assert_number(json_array_get(json_object_get(resources, "NodeNetworks"), 0), "Speed", 2500);
+    json_decref(to);
+}
+
 static void test_node_secret_is_nowhere_in_it(void **state)
 {
     struct node node = {.identity = {.id = "n", .secret = "c0ffee00-0000-0000-0000-000000000000"}};
@@ -719,6 +738,7 @@ int main(void)
         SAMPLE(test_alloc_whose_spec_is_lost_is_still_an_alloc),
         cmocka_unit_test(test_job_shows_what_a_server_adds_and_keeps_its_own),
         cmocka_unit_test(test_node_has_no_null_that_tools_follow),
+        cmocka_unit_test(test_node_says_how_fast_its_network_is),
         cmocka_unit_test(test_node_secret_is_nowhere_in_it),
         cmocka_unit_test(test_usage_of_tasks_is_summed),
     };
