@@ -118,6 +118,7 @@ static const struct {
     {"plugin not found", CLAIM_TROUBLE_PASSES}, /* its node has just come back */
     {"missing external node ID", CLAIM_TROUBLE_PASSES},
     {"No path to node", CLAIM_TROUBLE_PASSES},
+    {"Permission denied", CLAIM_TROUBLE_PASSES}, /* to a node that they have lost: it comes back */
     {"context deadline exceeded", CLAIM_TROUBLE_PASSES},
     {"volume not found", CLAIM_TROUBLE_GONE},
     {"no such volume", CLAIM_TROUBLE_GONE},

@@ -112,7 +112,8 @@ static void test_who_is_refused_knows_whether_to_ask_again(void **state)
     } rows[] = {
         {ERR_REFUSED, "controller publish: volume not found: data[1]", false, "a:4647"},
         {ERR_REFUSED, "volume max claims reached", true, "a:4647"},
-        {ERR_REFUSED, "Permission denied", false, "a:4647"},
+        {ERR_REFUSED, "Permission denied", true, "a:4647"},
+        {ERR_REFUSED, "controller publish: broken", false, "a:4647"},
         {ERR_REFUSED, "No cluster leader", true, "b:4647"},
         {ERR_IO, "the connection is lost", true, "a:4647"},
         {ERR_TIMEOUT, "no answer", true, "b:4647"},
