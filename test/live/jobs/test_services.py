@@ -298,8 +298,8 @@ def after_a_crash_all_is_as_it_was_from_the_first_answer_on():
     wait_for('all checks to have run', lambda: len(node.allocs()) == 30 and all(
         one == well for one in found().values()), limit_s=120)
     paths = ['/v1/services'] + ['/v1/service/' + name for name in ('group', 'own', 'task')]
+    wait_for('all to be offered', lambda: [len(node.get(path)) for path in paths[1:]] == [30] * 3)
     before = [node.get(path) for path in paths]
-    assert [len(list_) for list_ in before[1:]] == [30] * 3
     payloads = sorted((pid, start_ticks(pid)) for pid, line in node.payloads().items()
                       if line == 'sleep 1000')
     assert len(payloads) == 30, payloads
