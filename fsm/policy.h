@@ -171,6 +171,9 @@ struct heartbeat {
     bool leaderless;   /* the servers have no leader at the moment */
 };
 
+/* For how long a heartbeat is good that servers say is for TTL_NS: a second at least. */
+uint64_t policy_beat_every_ms(int64_t ttl_ns);
+
 /* How long one server may take for a heartbeat, so that others can be tried before it is due. */
 uint64_t policy_beat_limit_ms(const struct heartbeat *last);
 

@@ -45,6 +45,13 @@ uint64_t policy_register_again_ms(uint32_t tries, uint64_t draw)
     return spread(least < REGISTER_LAST_MS ? least : REGISTER_LAST_MS, draw);
 }
 
+uint64_t policy_beat_every_ms(int64_t ttl_ns)
+{
+    int64_t ttl_ms = ttl_ns / 1000000;
+
+    return ttl_ms > BEAT_SOON_MS ? (uint64_t)ttl_ms : BEAT_SOON_MS;
+}
+
 uint64_t policy_beat_limit_ms(const struct heartbeat *last)
 {
     uint64_t part_ms = last->ttl_ms / BEAT_PARTS;

@@ -251,7 +251,7 @@ static void carried_out(struct nomad *nomad)
     nomad->synced = true;
     nomad->asks_anew = false;
     give_up(nomad);
-    ask_in(nomad, 0);
+    ask_in(nomad, nomad->index != 0 ? 0 : policy_ask_again_ms(draw(nomad))); /* it cannot wait */
     if (nomad->push_at_ms == 0)
         nomad->push_at_ms = nomad_now_ms(nomad); /* nothing was told before */
 }
@@ -286,7 +286,6 @@ static bool look_at_pulled(struct nomad *nomad)
 {
     while (json_array_size(nomad->pulled) > 0) {
         size_t last = json_array_size(nomad->pulled) - 1;
-
         const json_t *alloc = json_array_get(nomad->pulled, last);
 
         if (!is_older(nomad, alloc) && look_at(nomad, alloc) == PLACE_NO_ROOM)

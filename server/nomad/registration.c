@@ -64,7 +64,7 @@ static void take_answer(struct nomad *nomad, const json_t *reply)
 
     servers_learn(nomad, json_object_get(reply, "Servers"));
     nomad->beat.heard_ms = nomad_now_ms(nomad);
-    nomad->beat.ttl_ms = ttl_ns > 0 ? (uint64_t)ttl_ns / 1000000 : 0;
+    nomad->beat.ttl_ms = policy_beat_every_ms(ttl_ns);
     nomad->beat.leaderless = json_is_string(leader) && json_string_length(leader) == 0;
     allocs_heard(nomad);
 }
@@ -88,6 +88,7 @@ static enum session_event event_of(const struct err *err)
 static void registered(void *ctx, const json_t *reply, const struct err *err)
 {
     struct nomad *nomad = ctx;
+
     if (reply == NULL) {
         nomad->tries++;
         step(nomad, event_of(err));
@@ -104,6 +105,7 @@ static void registered(void *ctx, const json_t *reply, const struct err *err)
 static void beaten(void *ctx, const json_t *reply, const struct err *err)
 {
     struct nomad *nomad = ctx;
+
     if (reply == NULL) {
         allocs_elsewhere(nomad);
         nomad->tries++;

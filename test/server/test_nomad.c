@@ -80,6 +80,25 @@ static void test_a_node_that_is_denied_registers_again_and_ever_later(void **sta
     assert_non_null(waits(session, "Node.Register"));
 }
 
+static void test_servers_that_name_no_time_are_not_overrun(void **state)
+{
+    struct small_session *session = *state;
+
+    pass(session, 10);
+    json_decref(answer(session, "Node.Register", node_reply(1)));
+    pass(session, 10);
+    json_decref(answer(session, "Node.UpdateStatus", json_pack("{s:i}", "HeartbeatTTL", -1)));
+    pass(session, 999);
+    assert_null(waits(session, "Node.UpdateStatus"));
+    pass(session, 1);
+    assert_non_null(waits(session, "Node.UpdateStatus"));
+    list(session, 0, one, 0);
+    pass(session, 4999);
+    assert_null(waits(session, "Node.GetClientAllocs"));
+    pass(session, 1);
+    assert_non_null(waits(session, "Node.GetClientAllocs"));
+}
+
 static void test_a_heartbeat_that_fails_is_tried_again(void **state)
 {
     struct small_session *session = *state;
@@ -518,6 +537,7 @@ int main(void)
         SESSION_TEST(test_one_that_does_not_answer_is_passed_over),
         SESSION_TEST(test_a_node_that_is_not_known_registers_again),
         SESSION_TEST(test_a_node_that_is_denied_registers_again_and_ever_later),
+        SESSION_TEST(test_servers_that_name_no_time_are_not_overrun),
         SESSION_TEST(test_a_heartbeat_that_fails_is_tried_again),
         SESSION_TEST(test_a_node_that_has_changed_is_told_once),
         SESSION_TEST(test_what_is_listed_is_pulled_and_runs),
