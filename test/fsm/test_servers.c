@@ -1,0 +1,110 @@
+/* Servers: when they are tried again, and what their answer means for an alloc. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "fsm/policy.h"
+
+static const uint64_t draws[] = {0, 1, 999, 12345, UINT64_MAX / 2, UINT64_MAX};
+
+static void test_registering_waits_ever_longer_and_never_long(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(draws); i++) {
+        assert_in_range(policy_register_again_ms(1, draws[i]), 1000, 2000);
+        assert_in_range(policy_register_again_ms(2, draws[i]), 2000, 4000);
+        assert_in_range(policy_register_again_ms(4, draws[i]), 8000, 16000);
+        assert_in_range(policy_register_again_ms(UINT32_MAX, draws[i]), 15000, 30000);
+    }
+}
+
+static void test_a_heartbeat_is_tried_again_as_soon_as_it_is_missed(void **state)
+{
+    const struct heartbeat never = {.heard_ms = 0}, last = {.heard_ms = 100000, .ttl_ms = 12000},
+                           leaderless = {.heard_ms = 100000, .ttl_ms = 12000, .leaderless = true};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(draws); i++) {
+        assert_in_range(policy_beat_again_ms(&never, 5, draws[i]), 15000, 30000);
+        assert_in_range(policy_beat_again_ms(&leaderless, 112000, draws[i]), 15000, 30000);
+        assert_in_range(policy_beat_again_ms(&last, 112000, draws[i]), 1000, 2000);
+        assert_in_range(policy_beat_again_ms(&last, 141999, draws[i]), 1000, 2000);
+        /* Before its time there is that, and long after it nobody is in a hurry. */
+        assert_in_range(policy_beat_again_ms(&last, 104000, draws[i]), 1000, 8000);
+        assert_in_range(policy_beat_again_ms(&last, 100000000, draws[i]), 1000, 30000);
+    }
+}
+
+static void test_one_server_has_a_part_of_the_time_only(void **state)
+{
+    const struct heartbeat never = {.heard_ms = 0}, quick = {.heard_ms = 1, .ttl_ms = 1000},
+                           usual = {.heard_ms = 1, .ttl_ms = 15000},
+                           slow = {.heard_ms = 1, .ttl_ms = 600000};
+
+    (void)state;
+    assert_int_equal(policy_beat_limit_ms(&never), 10000);
+    assert_int_equal(policy_beat_limit_ms(&quick), 2000);
+    assert_int_equal(policy_beat_limit_ms(&usual), 5000);
+    assert_int_equal(policy_beat_limit_ms(&slow), 10000);
+    assert_int_equal(policy_beat_every_ms(INT64_MIN), 1000);
+    assert_int_equal(policy_beat_every_ms(0), 1000);
+    assert_int_equal(policy_beat_every_ms(INT64_C(15000000000)), 15000);
+}
+
+static void test_what_is_new_is_told_before_what_changes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(draws); i++) {
+        assert_true(policy_tell_node_ms(true, draws[i]) < 1000);
+        assert_in_range(policy_tell_node_ms(false, draws[i]), 5000, 10000);
+        assert_in_range(policy_ask_again_ms(draws[i]), 5000, 10000);
+        assert_in_range(policy_push_again_ms(draws[i]), 5000, 10000);
+    }
+    assert_true(policy_push_after_ms(STATUS_URGENT) < policy_push_after_ms(STATUS_LAZY));
+}
+
+static void test_what_is_wanted_of_an_alloc_follows_from_what_it_is(void **state)
+{
+    enum { NOWHERE, RUNS, STOPS, ENDED };
+    static const struct {
+        int is;
+        struct wanted wanted; /* it goes by version 5 */
+        enum wanted_order order;
+    } rows[] = {
+        {NOWHERE, {.run = true, .index = 5}, WANTED_ASSIGN},
+        {NOWHERE, {.run = true, .over = true, .index = 5}, WANTED_IGNORED},
+        {NOWHERE, {.index = 5}, WANTED_IGNORED},
+        {RUNS, {.run = true, .index = 5}, WANTED_GO_ON},
+        {RUNS, {.run = true, .index = 4}, WANTED_GO_ON},
+        {RUNS, {.run = true, .index = 6}, WANTED_UPDATE},
+        {RUNS, {.index = 6}, WANTED_STOP},
+        {STOPS, {.index = 6}, WANTED_IGNORED},
+        {ENDED, {.run = true, .index = 6}, WANTED_GO_ON},
+        {ENDED, {.index = 6}, WANTED_STOP},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct alloc alloc = {.stop_wanted = rows[i].is == STOPS,
+                              .ended_unix_ns = rows[i].is == ENDED};
+
+        assert_int_equal(policy_wanted(rows[i].is == NOWHERE ? NULL : &alloc, 5, &rows[i].wanted),
+                         rows[i].order);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_registering_waits_ever_longer_and_never_long),
+        cmocka_unit_test(test_a_heartbeat_is_tried_again_as_soon_as_it_is_missed),
+        cmocka_unit_test(test_one_server_has_a_part_of_the_time_only),
+        cmocka_unit_test(test_what_is_new_is_told_before_what_changes),
+        cmocka_unit_test(test_what_is_wanted_of_an_alloc_follows_from_what_it_is),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
