@@ -55,6 +55,8 @@ FINDERS = [
                [OUT + '/test/server/test_hosted'], [OUT + '/test/hooks/test_hosted'],
                [OUT + '/test/server/test_wait'], [OUT + '/test/server/test_update'],
                [OUT + '/test/server/test_stop'], [OUT + '/test/server/test_drain'],
+               [OUT + '/test/fsm/test_servers'], [OUT + '/test/server/test_nomad'],
+               [OUT + '/test/server/test_nomad_claims'], [OUT + '/test/server/test_nomad_seeds'],
                [OUT + '/test/spec/test_fate'], [OUT + '/test/hooks/test_run'],
                [OUT + '/test/hooks/test_network'], [OUT + '/test/hooks/test_artifacts'],
                [OUT + '/test/hooks/test_render']], 30),
