@@ -123,6 +123,14 @@ static const char *run_state_name(unsigned state)
     return names[state];
 }
 
+/* What ends before it was seen alive has not run for less than no time. */
+static int64_t finished_ns(const struct task *task)
+{
+    bool before = task->finished_unix_ns != 0 && task->finished_unix_ns < task->started_unix_ns;
+
+    return before ? task->started_unix_ns : task->finished_unix_ns;
+}
+
 void api_format_task_state(struct writer *to, const char *name, const struct task *task)
 {
     put_object(to, name);
@@ -131,7 +139,7 @@ void api_format_task_state(struct writer *to, const char *name, const struct tas
     put_number(to, "Restarts", task->restarts);
     put_time(to, "LastRestart", task->last_restart_unix_ns);
     put_time(to, "StartedAt", task->started_unix_ns);
-    put_time(to, "FinishedAt", task->finished_unix_ns);
+    put_time(to, "FinishedAt", finished_ns(task));
     put_array(to, "Events");
     for (size_t i = 0; i < task->events_count; i++)
         api_format_event(to, &task->events[i]);

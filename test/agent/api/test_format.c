@@ -512,6 +512,17 @@ static void test_alloc_stub_says_what_the_record_says(void **state)
     json_decref(stub);
 }
 
+static void test_no_task_ends_before_it_begins(void **state)
+{
+    struct sample *sample = *state;
+
+    sample->task->finished_unix_ns = sample->task->started_unix_ns - 90000;
+    json_t *stub = format_stub(sample);
+    assert_text(stub, "TaskStates.main.StartedAt", "2020-09-13T12:26:40Z");
+    assert_text(stub, "TaskStates.main.FinishedAt", "2020-09-13T12:26:40Z");
+    json_decref(stub);
+}
+
 static void test_alloc_task_without_record_is_shown_by_what_the_alloc_knows(void **state)
 {
     struct sample *sample = *state;
@@ -732,6 +743,7 @@ int main(void)
         cmocka_unit_test(test_event_of_each_type_says_what_nomad_says),
         cmocka_unit_test(test_exit_message_is_quoted),
         SAMPLE(test_alloc_stub_says_what_the_record_says),
+        SAMPLE(test_no_task_ends_before_it_begins),
         SAMPLE(test_alloc_task_without_record_is_shown_by_what_the_alloc_knows),
         SAMPLE(test_alloc_stub_leaves_out_what_was_not_asked_for),
         SAMPLE(test_alloc_of_an_older_version_brings_its_own_job),
