@@ -178,6 +178,10 @@ void hooks_check_network(struct hooks *hooks, const char *alloc_id, hook_done *d
  * takes are there.  Looks at files. */
 bool hooks_has_network(struct hooks *hooks, const char *mode);
 
+/* The modes of networks that somebody has to know of to want them, "bridge" and "cni/NAME", as of
+ * now: a new reference.  Looks at files. */
+json_t *hooks_network_modes(struct hooks *hooks);
+
 /* True if something is mounted where the secrets of this task belong, as the kernel says at once,
  * or none ever are. */
 bool hooks_has_secrets(const struct hooks *hooks, const char *alloc_id, const char *task);

@@ -128,6 +128,17 @@ bool hooks_has_network(struct hooks *hooks, const char *mode)
     return there && knows_bridges(hooks);
 }
 
+json_t *hooks_network_modes(struct hooks *hooks)
+{
+    json_t *modes =
+        hooks->network == NULL || !hooks->privileged ? json_array() : cni_modes(hooks->network);
+
+    check(modes != NULL);
+    if (hooks_has_network(hooks, "bridge"))
+        check(json_array_insert_new(modes, 0, json_string("bridge")) == 0);
+    return modes;
+}
+
 /* --- plugins --- */
 
 enum { PUT_OFF_MAX = 40 };

@@ -71,15 +71,22 @@ static void wire_times(json_t *plugins)
 }
 
 /* Modes of networks that groups of it can have besides that of the host. */
-static void add_bridge(struct api *api, json_t *resources)
+static void add_networks(struct api *api, json_t *resources)
 {
-    if (!hooks_has_network(api->parts->hooks, "bridge"))
-        return;
-    check(json_array_append_new(json_object_get(resources, "Networks"),
-                                json_pack("{s:s}", "Mode", "bridge")) == 0);
-    check(json_array_append_new(json_object_get(resources, "NodeNetworks"),
-                                json_pack("{s:s, s:s}", "Mode", "bridge", "Device",
-                                          api->parts->config->bridge_name)) == 0);
+    json_t *modes = hooks_network_modes(api->parts->hooks), *mode;
+    size_t i;
+
+    json_array_foreach(modes, i, mode)
+    {
+        json_t *network = json_pack("{s:O}", "Mode", mode), *of_node = json_deep_copy(network);
+
+        check(of_node != NULL);
+        if (text_equal(json_string_value(mode), "bridge"))
+            api_set_text(of_node, "Device", api->parts->config->bridge_name);
+        check(json_array_append_new(json_object_get(resources, "Networks"), network) == 0);
+        check(json_array_append_new(json_object_get(resources, "NodeNetworks"), of_node) == 0);
+    }
+    json_decref(modes);
 }
 
 json_t *api_describe_node(struct api *api)
@@ -95,7 +102,7 @@ json_t *api_describe_node(struct api *api)
     wire_times(json_object_get(node, "Drivers"));
     wire_times(json_object_get(node, "CSINodePlugins"));
     wire_times(json_object_get(node, "CSIControllerPlugins"));
-    add_bridge(api, json_object_get(node, "NodeResources"));
+    add_networks(api, json_object_get(node, "NodeResources"));
     return node;
 }
 

@@ -19,6 +19,7 @@ enum {
     PLUGINS_MAX = 16, /* in one list */
     FILES_MAX = 256,  /* of configurations */
     FILE_BYTES_MAX = 256 * 1024,
+    NETWORK_NAME_SIZE = 128,
 };
 
 static const char *text_of(const json_t *object, const char *field)
@@ -61,7 +62,8 @@ static json_t *bridge_list(const struct hooks_network *config)
 /* A name that may be part of a program's path. */
 static bool is_plain(const char *name)
 {
-    return name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL && strlen(name) < 128;
+    return name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL &&
+           strlen(name) < NETWORK_NAME_SIZE;
 }
 
 static bool is_list(const json_t *list)
@@ -128,32 +130,74 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The first file in the order of their names that has the list NAME, as in Nomad, which takes NAME
- * in small letters. */
-static json_t *find_list(const char *directory, const char *name)
+/* Hands the lists of DIRECTORY to CB, by the names of their files, until it returns false. */
+static void each_list(const char *directory, bool (*cb)(void *ctx, json_t *list), void *ctx)
 {
     scoped_fd int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct files files = {0};
-    json_t *found = NULL;
     char path[PATH_SIZE];
+    bool more = fd >= 0 && directory_each(fd, add_file, &files) >= 0;
 
-    if (fd < 0 || directory_each(fd, add_file, &files) < 0 || files.count == 0) {
-        free(files.items);
-        return NULL;
-    }
-    qsort(files.items, files.count, sizeof(*files.items), by_name);
+    if (files.count > 0)
+        qsort(files.items, files.count, sizeof(*files.items), by_name);
     for (size_t i = 0; i < files.count; i++) {
-        json_t *list = found == NULL && path_join(path, directory, files.items[i]) == 0
-                           ? read_list(path)
-                           : NULL;
+        json_t *list =
+            more && path_join(path, directory, files.items[i]) == 0 ? read_list(path) : NULL;
 
-        if (list != NULL && strcasecmp(text_of(list, "name"), name) == 0)
-            found = json_incref(list);
+        if (list != NULL)
+            more = cb(ctx, list);
         json_decref(list);
         free(files.items[i]);
     }
     free(files.items);
-    return found;
+}
+
+struct finding {
+    const char *name;
+    json_t *list; /* a reference; NULL: not found yet */
+};
+
+/* The first one that has the name, as in Nomad, which takes it in small letters. */
+static bool is_found(void *ctx, json_t *list)
+{
+    struct finding *finding = ctx;
+
+    if (strcasecmp(text_of(list, "name"), finding->name) == 0)
+        finding->list = json_incref(list);
+    return finding->list == NULL;
+}
+
+static json_t *find_list(const char *directory, const char *name)
+{
+    struct finding finding = {.name = name};
+
+    each_list(directory, is_found, &finding);
+    return finding.list;
+}
+
+static bool add_mode(void *ctx, json_t *list)
+{
+    json_t *modes = ctx, *mode;
+    char text[sizeof("cni/") + NETWORK_NAME_SIZE];
+    size_t i;
+
+    (void)text_format(text, sizeof(text), "cni/%s", text_of(list, "name")); /* it is plain */
+    json_array_foreach(modes, i, mode)
+    {
+        if (strcasecmp(json_string_value(mode), text) == 0)
+            return true; /* another file comes first */
+    }
+    check(json_array_append_new(modes, json_string(text)) == 0);
+    return true;
+}
+
+json_t *cni_modes(const struct hooks_network *config)
+{
+    json_t *modes = json_array();
+
+    check(modes != NULL);
+    each_list(config->cni_config_dir, add_mode, modes);
+    return modes;
 }
 
 int cni_list(const struct hooks_network *config, const char *mode, json_t **ret_list,

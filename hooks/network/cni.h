@@ -31,6 +31,9 @@ struct cni_call {
 int cni_list(const struct hooks_network *config, const char *mode, json_t **ret_list,
              struct err *err);
 
+/* Those of the node's files, as modes of networks, "cni/NAME": a new reference. */
+json_t *cni_modes(const struct hooks_network *config);
+
 /* Makes it; RET_RESULT is a new reference.  What a failed one has begun is left to cni_remove. */
 int cni_add(const struct cni_call *call, json_t **ret_result, struct err *err);
 

@@ -611,6 +611,29 @@ static void test_what_is_left_is_told_by_note_and_by_namespace(void **state)
     assert_nothing_left();
 }
 
+static void assert_modes(struct fixture *fixture, const char *expected)
+{
+    json_t *modes = hooks_network_modes(fixture->hooks);
+    char *text = json_dumps(modes, JSON_COMPACT);
+
+    assert_string_equal(text, expected);
+    free(text);
+    json_decref(modes);
+}
+
+static void test_networks_of_files_are_modes_that_groups_may_want(void **state)
+{
+    struct fixture *fixture = *state;
+
+    need_root();
+    assert_modes(fixture, "[\"cni/mine\"]"); /* and no bridge without its plugins */
+    write_text(network.configs, "0.conf", 0644, "{\"name\": \"alone\", \"type\": \"first\"}");
+    write_text(network.configs, "z.conflist", 0644,
+               "{\"name\": \"MINE\", \"plugins\": [{\"type\": \"first\"}]}");
+    write_text(network.configs, "z.json", 0644, "{\"name\": \"broken\"");
+    assert_modes(fixture, "[\"cni/alone\",\"cni/mine\"]"); /* the first of one name counts */
+}
+
 static void test_what_is_no_plugin_or_no_network_is_told(void **state)
 {
     struct fixture *fixture = *state;
@@ -664,6 +687,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_mode_none_is_a_loopback_and_no_plugin, make,
                                         fixture_remove),
         cmocka_unit_test_setup_teardown(test_what_is_left_is_told_by_note_and_by_namespace, make,
+                                        fixture_remove),
+        cmocka_unit_test_setup_teardown(test_networks_of_files_are_modes_that_groups_may_want, make,
                                         fixture_remove),
         cmocka_unit_test_setup_teardown(test_what_is_no_plugin_or_no_network_is_told, make,
                                         fixture_remove),

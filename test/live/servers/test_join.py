@@ -318,6 +318,21 @@ def it_registers_while_it_is_still_finding_out_what_it_has():
         finish(servers, node)
 
 
+def networks_of_its_files_are_told():
+    with Servers() as servers:
+        node = joined(servers, start=False)
+        with open(os.path.join(node.dir, 'x.conflist'), 'w') as out:
+            json.dump({'name': 'mine', 'plugins': [{'type': 'ptp'}]}, out)
+        with open(node.config, 'a') as config:
+            config.write('client {\n  cni_config_dir = "%s"\n}\n' % node.dir)
+        node.start()
+        wait_for('the node to be ready', lambda: is_ready(servers))
+        resources = servers.nodes[servers.node()]['NodeResources']
+        for kind in 'Networks', 'NodeNetworks':
+            assert 'cni/mine' in [network['Mode'] for network in resources[kind]], resources[kind]
+        finish(servers, node)
+
+
 def what_they_did_not_hear_is_told_when_they_are_back():
     with Servers() as servers:
         node = joined(servers)
@@ -543,6 +558,7 @@ if __name__ == '__main__':
         a_node_that_is_forgotten_registers_again,
         heartbeats_find_another_server,
         it_registers_while_it_is_still_finding_out_what_it_has,
+        networks_of_its_files_are_told,
         what_they_did_not_hear_is_told_when_they_are_back,
         wherever_the_daemon_dies_it_goes_on,
         calls_are_answered,
