@@ -159,6 +159,19 @@ enum claim_trouble {
 /* CODE is ERR_REFUSED and TEXT a server's own words, or any other and it may not have heard. */
 enum claim_trouble policy_claim_trouble(int code, const char *text);
 
+/* What a refusal says of the node that has called. */
+enum node_trouble {
+    NODE_TROUBLE_NONE,
+    NODE_TROUBLE_UNKNOWN, /* they do not know it, or another one by its id: it registers anew */
+    NODE_TROUBLE_DENIED,  /* nobody whom they know may say that, as of a node that was purged */
+};
+
+/* CODE and TEXT as of policy_claim_trouble. */
+enum node_trouble policy_node_trouble(int code, const char *text);
+
+/* True if what was to be withdrawn is not there: as good as withdrawn. */
+bool policy_is_withdrawn(int code, const char *text);
+
 /* How long the servers may be asked whose volumes a new alloc has before it is given up. */
 uint64_t policy_find_volumes_ms(void);
 

@@ -158,7 +158,8 @@ void config_free(struct config *config);
 /* True if the node takes its work from servers. */
 bool config_has_servers(const struct config *config);
 
-/* The servers of CONFIG, each "host:port": how many.  RET_SERVERS points into RET_TEXT. */
+/* The servers of CONFIG, each "host:port": how many, at most NOMAD_SERVERS_MAX of one that is
+ * finished.  RET_SERVERS points into RET_TEXT. */
 size_t config_servers(const struct config *config, char ret_text[SERVERS_TEXT_SIZE],
                       const char *ret_servers[NOMAD_SERVERS_MAX]);
 

@@ -15,9 +15,12 @@ size_t config_servers(const struct config *config, char ret_text[SERVERS_TEXT_SI
     char *rest;
 
     memcpy(ret_text, config->servers, SERVERS_TEXT_SIZE);
-    for (char *one = strtok_r(ret_text, ",", &rest); one != NULL && count < NOMAD_SERVERS_MAX;
-         one = strtok_r(NULL, ",", &rest))
-        ret_servers[count++] = one;
+    for (char *one = strtok_r(ret_text, ",", &rest); one != NULL;
+         one = strtok_r(NULL, ",", &rest)) {
+        if (count < NOMAD_SERVERS_MAX)
+            ret_servers[count] = one;
+        count++;
+    }
     return count;
 }
 
@@ -44,6 +47,9 @@ int config_finish_servers(struct config *config, struct err *err)
     const char *servers[NOMAD_SERVERS_MAX];
     size_t count = config_servers(config, text, servers);
 
+    if (count > NOMAD_SERVERS_MAX)
+        return err_set(err, ERR_INVALID, "client.servers: these are %zu, and %d is the most", count,
+                       NOMAD_SERVERS_MAX);
     for (size_t i = 0; i < count; i++) {
         if (!add_port(servers[i], one))
             return err_set(err, ERR_INVALID,

@@ -4,7 +4,6 @@
 #include "agent/servers/part.h"
 
 #include "agent/catalogue.h"
-
 #include "agent/world.h"
 #include "io/log.h"
 

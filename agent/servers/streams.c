@@ -50,6 +50,7 @@ static const struct question part = {
     .verb = "GET",
     .path = "/v1/client/fs/readat/*",
     .query = {{"Path", "path", NULL}, {"Offset", "offset", NULL}, {"Limit", "limit", NULL}}};
+
 struct stream {
     struct rpc_stream *rpc;         /* NULL: the server is gone */
     struct http_exchange *exchange; /* NULL: it is answered */

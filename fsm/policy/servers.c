@@ -144,6 +144,21 @@ enum claim_trouble policy_claim_trouble(int code, const char *text)
     return CLAIM_TROUBLE_STAYS;
 }
 
+enum node_trouble policy_node_trouble(int code, const char *text)
+{
+    if (code != ERR_REFUSED)
+        return NODE_TROUBLE_NONE;
+    if (strstr(text, "node not found") != NULL ||
+        strstr(text, "node secret ID does not match") != NULL)
+        return NODE_TROUBLE_UNKNOWN;
+    return strstr(text, "Permission denied") != NULL ? NODE_TROUBLE_DENIED : NODE_TROUBLE_NONE;
+}
+
+bool policy_is_withdrawn(int code, const char *text)
+{
+    return code == ERR_REFUSED && strstr(text, "service registration not found") != NULL;
+}
+
 enum wanted_order policy_wanted(const struct alloc *alloc, uint64_t have,
                                 const struct wanted *wanted)
 {

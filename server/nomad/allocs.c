@@ -76,7 +76,7 @@ static void asked_in_vain(struct nomad *nomad, const struct err *err)
     give_up(nomad);
     nomad->asks_anew = true;
     ask_in(nomad, policy_ask_again_ms(draw(nomad)));
-    if (err->code == ERR_REFUSED && strstr(err->text, "node secret ID does not match") != NULL)
+    if (policy_node_trouble(err->code, err->text) == NODE_TROUBLE_UNKNOWN)
         nomad->is_unknown = true;
 }
 

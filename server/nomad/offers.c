@@ -74,15 +74,9 @@ static void heard(struct nomad *nomad, bool well)
     offers_in(nomad, well ? 0 : policy_push_again_ms(nomad->config.random(nomad->config.ctx)));
 }
 
-/* What they do not know is as good as withdrawn. */
-static bool is_unknown(const struct err *err)
-{
-    return err->code == ERR_REFUSED && strstr(err->text, "not found") != NULL;
-}
-
 static void offered(void *ctx, const json_t *reply, const struct err *err)
 {
-    heard(ctx, reply != NULL || is_unknown(err));
+    heard(ctx, reply != NULL || policy_is_withdrawn(err->code, err->text));
 }
 
 static bool offer_next(struct nomad *nomad)

@@ -116,6 +116,9 @@ static inline uint64_t nomad_now_ms(const struct nomad *nomad)
     return life_now_ms(nomad->config.life);
 }
 
+/* Of what servers are told, never 0. */
+uint64_t nomad_digest(const json_t *json);
+
 /* --- mine.c --- */
 
 struct mine *mine_find(const struct nomad *nomad, const char *id);

@@ -16,9 +16,9 @@ enum session_event {
     SESSION_DUE,      /* its time has come */
     SESSION_CHANGED,  /* so has that of telling that the node is something else */
     SESSION_ACCEPTED, /* the answer is good */
-    SESSION_UNKNOWN,  /* they do not know this node */
-    SESSION_DENIED,   /* they know nobody who may say that, as of a node that was purged */
-    SESSION_FAILED,   /* there is no answer, or another refusal */
+    SESSION_UNKNOWN,  /* they do not know this node (NODE_TROUBLE_UNKNOWN) */
+    SESSION_DENIED,
+    SESSION_FAILED, /* there is no answer, or another refusal */
 };
 
 enum session_deed {
@@ -69,20 +69,15 @@ static void take_answer(struct nomad *nomad, const json_t *reply)
     allocs_heard(nomad);
 }
 
-/* What they cannot know is told anew: of whom they thought that it is gone, or never had. */
-static bool says_unknown(const struct err *err)
-{
-    return err->code == ERR_REFUSED && (strstr(err->text, "node not found") != NULL ||
-                                        strstr(err->text, "node secret ID does not match") != NULL);
-}
-
 static enum session_event event_of(const struct err *err)
 {
-    if (says_unknown(err))
-        return SESSION_UNKNOWN;
-    return err->code == ERR_REFUSED && strstr(err->text, "Permission denied") != NULL
-               ? SESSION_DENIED
-               : SESSION_FAILED;
+    static const enum session_event events[] = {
+        [NODE_TROUBLE_NONE] = SESSION_FAILED,
+        [NODE_TROUBLE_UNKNOWN] = SESSION_UNKNOWN,
+        [NODE_TROUBLE_DENIED] = SESSION_DENIED,
+    };
+
+    return events[policy_node_trouble(err->code, err->text)];
 }
 
 static void registered(void *ctx, const json_t *reply, const struct err *err)
@@ -127,11 +122,8 @@ static void beaten(void *ctx, const json_t *reply, const struct err *err)
 static json_t *described(const struct nomad *nomad, uint64_t *ret_digest)
 {
     json_t *node = nomad->config.describe_node(nomad->config.ctx);
-    char *text = json_dumps(node, JSON_COMPACT | JSON_SORT_KEYS);
 
-    check(text != NULL);
-    *ret_digest = hash_bytes(0, text, strlen(text));
-    free(text);
+    *ret_digest = nomad_digest(node);
     check(json_object_set_new(node, "SecretID", json_string(nomad->config.secret)) == 0);
     check(json_object_set_new(node, "Status",
                               json_string(nomad->registered ? "ready" : "initializing")) == 0);

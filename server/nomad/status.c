@@ -85,16 +85,6 @@ static json_t *describe(const struct nomad *nomad, const struct mine *mine)
     return json;
 }
 
-static uint64_t digest_of(const json_t *json)
-{
-    char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
-
-    check(text != NULL);
-    uint64_t digest = hash_bytes(1, text, strlen(text));
-    free(text);
-    return digest == 0 ? 1 : digest;
-}
-
 /* --- telling --- */
 
 static void acknowledge(struct nomad *nomad, const struct pushed *pushed)
@@ -147,7 +137,7 @@ static void add(struct nomad *nomad, struct mine *mine, json_t *list)
     mine->dirty = false;
     if (json == NULL)
         return;
-    uint64_t digest = digest_of(json);
+    uint64_t digest = nomad_digest(json);
     if (mine->presumed && alloc != NULL && alloc->acked_revision >= alloc->status_revision)
         mine->told = digest;
     mine->presumed = false;

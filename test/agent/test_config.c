@@ -112,6 +112,21 @@ static void test_servers_are_addresses_that_get_a_port(void **state)
     }
 }
 
+static void test_more_servers_than_can_be_asked_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+    char text[1024] = "data_dir = \"/d\"\nclient {\n servers = [\"a\"";
+
+    for (int i = 1; i < NOMAD_SERVERS_MAX; i++)
+        assert_true(text_append(text, sizeof(text), ",\"a\""));
+    assert_true(text_append(text, sizeof(text), ",\"a\"]\n}\n"));
+    assert_int_equal(read_text(fixture, "a.hcl", text), 0);
+    assert_int_equal(config_finish(config, &fixture->scratch->err), ERR_INVALID);
+    assert_string_equal(fixture->scratch->err.text,
+                        "client.servers: these are 65, and 64 is the most");
+}
+
 static void test_servers_have_tokens_and_certificates_of_their_own(void **state)
 {
     struct fixture *fixture = *state;
@@ -817,6 +832,7 @@ int main(void)
         TEST(test_unknown_key_is_refused_with_place_and_hint),
         TEST(test_what_nomad_has_and_we_have_not_is_refused_by_name),
         TEST(test_servers_are_addresses_that_get_a_port),
+        TEST(test_more_servers_than_can_be_asked_are_refused),
         TEST(test_servers_have_tokens_and_certificates_of_their_own),
         TEST(test_keys_with_one_value_are_taken_with_that),
         TEST(test_values_of_the_wrong_kind_are_refused),

@@ -96,6 +96,28 @@ static void test_what_is_wanted_of_an_alloc_follows_from_what_it_is(void **state
     }
 }
 
+static void test_what_a_refusal_says_of_the_node(void **state)
+{
+    static const struct {
+        int code;
+        const char *text;
+        enum node_trouble trouble;
+    } rows[] = {
+        {ERR_REFUSED, "rpc error: node not found", NODE_TROUBLE_UNKNOWN},
+        {ERR_REFUSED, "node secret ID does not match", NODE_TROUBLE_UNKNOWN},
+        {ERR_REFUSED, "Permission denied", NODE_TROUBLE_DENIED},
+        {ERR_REFUSED, "No cluster leader", NODE_TROUBLE_NONE},
+        {ERR_IO, "node not found", NODE_TROUBLE_NONE}, /* nobody has said so */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        assert_int_equal(policy_node_trouble(rows[i].code, rows[i].text), rows[i].trouble);
+    assert_true(policy_is_withdrawn(ERR_REFUSED, "service registration not found"));
+    assert_false(policy_is_withdrawn(ERR_REFUSED, "node not found"));
+    assert_false(policy_is_withdrawn(ERR_IO, "service registration not found"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -104,6 +126,7 @@ int main(void)
         cmocka_unit_test(test_one_server_has_a_part_of_the_time_only),
         cmocka_unit_test(test_what_is_new_is_told_before_what_changes),
         cmocka_unit_test(test_what_is_wanted_of_an_alloc_follows_from_what_it_is),
+        cmocka_unit_test(test_what_a_refusal_says_of_the_node),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ struct small_session {
     struct waiting calls[CALLS_MAX];
     size_t calls_count;
     uint64_t wake_at_ms;
-    const char *node_name;
+    const char *node_name, *alloc_word;
 };
 
 /* --- what it is handed --- */
@@ -70,8 +70,9 @@ static inline json_t *on_describe_alloc(void *ctx, const char *id)
     const struct alloc *alloc = core_alloc(life_core(session->small->life), id);
 
     return alloc == NULL ? NULL
-                         : json_pack("{s:s, s:s}", "ID", id, "ClientStatus",
-                                     client_status_name((enum client_status)alloc->client_status));
+                         : json_pack("{s:s, s:s, s:s}", "ID", id, "ClientStatus",
+                                     client_status_name((enum client_status)alloc->client_status),
+                                     "ClientDescription", session->alloc_word);
 }
 
 static inline void on_trace(void *ctx, const struct journal_event *event)
@@ -119,6 +120,7 @@ static inline int open_session(void **state)
     assert_int_equal(small_open(&small), 0);
     session->small = small;
     session->node_name = "node";
+    session->alloc_word = "";
     session->small->joined = true;
     small_again(session->small);
     begin(session);

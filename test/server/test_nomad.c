@@ -1,6 +1,12 @@
 /* The client of servers: its session, what they want to run, and what they hear of it. */
 #include "test/server/small_session.h"
 
+/* What calls are answered with that only write. */
+static json_t *index_reply(void)
+{
+    return json_pack("{s:i}", "Index", 11);
+}
+
 /* --- the session --- */
 
 static void test_nothing_is_asked_before_the_node_is_registered(void **state)
@@ -211,6 +217,34 @@ static void test_an_answer_to_a_node_that_is_not_registered_ends_nothing(void **
     assert_int_equal(here(session, one)->machine.state, A_RUNNING);
 }
 
+static void test_nobody_is_asked_while_the_node_is_not_registered(void **state)
+{
+    struct small_session *session = *state;
+
+    run_one(session);
+    pass(session, 10000);
+    fail_call(session, "Node.UpdateStatus", ERR_REFUSED, "node not found");
+    fail_call(session, "Node.GetClientAllocs", ERR_IO, "the connection is lost");
+    pass(session, 20000);
+    assert_null(waits(session, "Node.GetClientAllocs")); /* they would list nothing */
+    assert_non_null(waits(session, "Node.Register"));
+}
+
+static void test_an_alloc_as_it_was_earlier_is_missing(void **state)
+{
+    struct small_session *session = *state;
+
+    join(session);
+    list(session, 10, one, 8);
+    give(session, alloc_json(one, 6, "run", "/bin/a")); /* of a server that lags */
+    assert_null(here(session, one));
+    pass(session, 2000);
+    list(session, 10, one, 8);
+    give(session, alloc_json(one, 8, "stop", "/bin/a"));
+    assert_null(here(session, one));
+    assert_non_null(waits(session, "Node.GetClientAllocs"));
+}
+
 static void test_an_alloc_that_is_missing_is_asked_for_again(void **state)
 {
     struct small_session *session = *state;
@@ -299,7 +333,7 @@ static void test_they_hear_what_has_become_of_it_once(void **state)
     pass(session, 200);
     assert_string_equal(word_of(told(session, 0), "ClientStatus"), "running");
     assert_string_equal(word_of(told(session, 0), "NodeID"), "n");
-    json_decref(answer(session, "Node.UpdateAlloc", json_pack("{s:i}", "Index", 11)));
+    json_decref(answer(session, "Node.UpdateAlloc", index_reply()));
     assert_int_equal(here(session, one)->acked_revision, here(session, one)->status_revision);
     pass(session, 5000);
     assert_null(waits(session, "Node.UpdateAlloc"));
@@ -319,6 +353,30 @@ static void test_what_was_not_heard_is_told_again(void **state)
     assert_string_equal(word_of(told(session, 0), "ClientStatus"), "running");
 }
 
+/* All of ONE may have changed. */
+static void change(struct small_session *session, const char *word)
+{
+    struct journal_event event = {.id = machine_id_make(MACHINE_ALLOC, one)};
+
+    session->alloc_word = word;
+    nomad_note(session->nomad, &event);
+}
+
+static void test_a_status_whose_answer_was_lost_may_have_been_heard(void **state)
+{
+    struct small_session *session = *state;
+
+    run_one(session);
+    pass(session, 200);
+    json_decref(answer(session, "Node.UpdateAlloc", index_reply()));
+    change(session, "x");
+    pass(session, 200);
+    change(session, ""); /* as they have heard, if this one is lost on its way there */
+    fail_call(session, "Node.UpdateAlloc", ERR_IO, "the answer is lost");
+    pass(session, 5000);
+    assert_string_equal(word_of(told(session, 0), "ClientDescription"), "");
+}
+
 static void test_of_one_that_cannot_run_here_they_hear_why(void **state)
 {
     struct small_session *session = *state;
@@ -335,7 +393,7 @@ static void test_of_one_that_cannot_run_here_they_hear_why(void **state)
     pass(session, 200);
     assert_string_equal(word_of(told(session, 0), "ClientStatus"), "failed");
     assert_non_null(strstr(word_of(told(session, 0), "ClientDescription"), "Vault"));
-    json_decref(answer(session, "Node.UpdateAlloc", json_pack("{s:i}", "Index", 11)));
+    json_decref(answer(session, "Node.UpdateAlloc", index_reply()));
     pass(session, 5000);
     assert_null(waits(session, "Node.UpdateAlloc"));
 }
@@ -346,7 +404,7 @@ static void test_who_had_taken_the_node_for_lost_hears_all_again(void **state)
 
     run_one(session);
     pass(session, 200);
-    json_decref(answer(session, "Node.UpdateAlloc", json_pack("{s:i}", "Index", 11)));
+    json_decref(answer(session, "Node.UpdateAlloc", index_reply()));
     pass(session, 10000);
     json_decref(answer(session, "Node.UpdateStatus", node_reply(30)));
     pass(session, 200);
@@ -376,7 +434,7 @@ static void test_after_a_restart_they_hear_nothing_that_they_have_heard(void **s
 
     run_one(session);
     pass(session, 200);
-    json_decref(answer(session, "Node.UpdateAlloc", json_pack("{s:i}", "Index", 11)));
+    json_decref(answer(session, "Node.UpdateAlloc", index_reply()));
     restart(session);
     join(session);
     list(session, 10, one, 6);
@@ -446,11 +504,6 @@ static void offer(struct small_session *session, const char *id, bool offered, i
 
     nomad_offer(session->nomad, offered, registration);
     json_decref(registration);
-}
-
-static json_t *index_reply(void)
-{
-    return json_pack("{s:i}", "Index", 11);
 }
 
 /* How many services the call that waits tells of, the port of the first. */
@@ -545,12 +598,15 @@ int main(void)
         SESSION_TEST(test_who_runs_and_is_forgotten_is_ended),
         SESSION_TEST(test_a_server_that_lags_ends_nothing),
         SESSION_TEST(test_an_answer_to_a_node_that_is_not_registered_ends_nothing),
+        SESSION_TEST(test_nobody_is_asked_while_the_node_is_not_registered),
+        SESSION_TEST(test_an_alloc_as_it_was_earlier_is_missing),
         SESSION_TEST(test_an_alloc_that_is_missing_is_asked_for_again),
         SESSION_TEST(test_what_is_over_for_the_servers_is_not_begun),
         SESSION_TEST(test_after_a_restart_it_goes_on_and_starts_anew_only_when_asked_for),
         SESSION_TEST(test_a_newer_version_is_taken_after_a_restart),
         SESSION_TEST(test_they_hear_what_has_become_of_it_once),
         SESSION_TEST(test_what_was_not_heard_is_told_again),
+        SESSION_TEST(test_a_status_whose_answer_was_lost_may_have_been_heard),
         SESSION_TEST(test_of_one_that_cannot_run_here_they_hear_why),
         SESSION_TEST(test_who_had_taken_the_node_for_lost_hears_all_again),
         SESSION_TEST(test_nothing_is_told_before_they_have_said_what_is_to_run),
