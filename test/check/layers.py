@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 ONLY = {'lmdb.h': {'journal'},
-        'msgpack/pack.h': {'io/net/msgpack.c'}, 'msgpack/unpack_template.h': {'io/net/msgpack.c'}, 'ev.h': {'io/loop/loop.c'},
+        'msgpack/pack.h': {'io/rpc/msgpack.c'}, 'msgpack/unpack_template.h': {'io/rpc/msgpack.c'}, 'ev.h': {'io/loop/loop.c'},
         'curl/curl.h': {'io/net/curl_library.h', 'hooks/fetch/check.c', 'hooks/fetch/download.c',
                        'hooks/fetch/source.c'},
         'archive.h': {'hooks/fetch/unpack.c'},

@@ -10,8 +10,8 @@
  * Callbacks come from yamux_take, yamux_run and yamux_end only, and may call everything but
  * yamux_free.
  */
-#ifndef CAIRN_IO_NET_YAMUX_H
-#define CAIRN_IO_NET_YAMUX_H
+#ifndef CAIRN_IO_RPC_YAMUX_H
+#define CAIRN_IO_RPC_YAMUX_H
 
 #include "base/base.h"
 #include "io/net/buffer.h"

@@ -5,7 +5,7 @@
  *
  * Nothing is read while a peer does not take what is for him: what he makes us say has a bound.
  */
-#include "io/net/session.h"
+#include "io/rpc/session.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * closes.  Addresses are tried one after the other, each with its share of the time that is left.
  * A name that is being looked up on the pool outlives who wanted it.
  */
-#include "io/net/channel.h"
+#include "io/rpc/channel.h"
 
 #include "io/host.h"
 #include "io/scope.h"

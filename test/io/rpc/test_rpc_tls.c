@@ -1,6 +1,6 @@
 /* Sessions inside TLS: a server that is who it has to be is spoken to, all others are not, and hear
  * nothing that is for the right one. */
-#include "test/io/net/rpc_peer.h"
+#include "test/io/rpc/rpc_peer.h"
 
 #include <gnutls/x509.h>
 #include <time.h>

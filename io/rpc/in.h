@@ -1,8 +1,8 @@
 /* Calls of the peer: from the first byte of a stream that he has opened on. */
-#ifndef CAIRN_IO_NET_RPC_IN_H
-#define CAIRN_IO_NET_RPC_IN_H
+#ifndef CAIRN_IO_RPC_IN_H
+#define CAIRN_IO_RPC_IN_H
 
-#include "io/net/session.h"
+#include "io/rpc/session.h"
 
 /* STREAM is new.  CONFIG and SESSION outlive it. */
 void rpc_in_begin(const struct rpc_config *config, struct session *session,

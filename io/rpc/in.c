@@ -1,13 +1,13 @@
 /*
  * What the peer opens a stream for: calls, one after the other, each a header and arguments, or one
- * streaming call (rpc_stream.c).  While a call waits for its answer its stream is not read.
+ * streaming call (stream.c).  While a call waits for its answer its stream is not read.
  *
  * A call outlives its stream, since somebody has to answer it; then the answer goes nowhere.
  */
-#include "io/net/rpc_in.h"
+#include "io/rpc/in.h"
 
-#include "io/net/msgpack.h"
-#include "io/net/rpc_stream.h"
+#include "io/rpc/msgpack.h"
+#include "io/rpc/stream.h"
 
 #include <stdlib.h>
 #include <string.h>

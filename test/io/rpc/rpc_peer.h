@@ -2,11 +2,11 @@
  *
  * The script reads and writes blocking, keeps what it saw in a trace, and asserts nothing: that is
  * the test's, after peer_join. */
-#ifndef CAIRN_TEST_IO_NET_RPC_PEER_H
-#define CAIRN_TEST_IO_NET_RPC_PEER_H
+#ifndef CAIRN_TEST_IO_RPC_PEER_H
+#define CAIRN_TEST_IO_RPC_PEER_H
 
-#include "io/net/msgpack.h"
 #include "io/rpc.h"
+#include "io/rpc/msgpack.h"
 #include "test/io/scratch.h"
 
 #include <arpa/inet.h>

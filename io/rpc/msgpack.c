@@ -5,7 +5,7 @@
  * what is here to make values.  Its ready-made parser makes room for as many elements as a header
  * promises; here a promise costs nothing, and the sum of all promises has a bound.
  */
-#include "io/net/msgpack.h"
+#include "io/rpc/msgpack.h"
 
 #include <math.h>
 #include <nettle/base64.h>

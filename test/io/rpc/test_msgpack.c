@@ -1,6 +1,6 @@
 /* msgpack: what Go writes is read, what is written is what Go reads, and nobody who sends bytes
  * gets more out of them than an error. */
-#include "io/net/msgpack.h"
+#include "io/rpc/msgpack.h"
 #include "test/io/scratch.h"
 
 enum { OBJECT_MAX = 1 << 16 };

@@ -5,7 +5,7 @@
  * A callback may end any stream, also the one that it is called for: between callbacks streams are
  * known by their number.
  */
-#include "io/net/yamux.h"
+#include "io/rpc/yamux.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

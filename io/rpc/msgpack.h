@@ -6,8 +6,8 @@
  * io/rpc.h.  A float without a fraction is read as an integer: numbers that came through JSON are
  * floats on the other side.
  */
-#ifndef CAIRN_IO_NET_MSGPACK_H
-#define CAIRN_IO_NET_MSGPACK_H
+#ifndef CAIRN_IO_RPC_MSGPACK_H
+#define CAIRN_IO_RPC_MSGPACK_H
 
 #include "base/base.h"
 #include "io/net/buffer.h"

@@ -2,11 +2,11 @@
  * A session of yamux over a channel, on the loop: what the machine of streams wants is sent, what
  * the peer says is handed to it, pings are asked and awaited, and one end comes of it all.
  */
-#ifndef CAIRN_IO_NET_SESSION_H
-#define CAIRN_IO_NET_SESSION_H
+#ifndef CAIRN_IO_RPC_SESSION_H
+#define CAIRN_IO_RPC_SESSION_H
 
-#include "io/net/channel.h"
-#include "io/net/yamux.h"
+#include "io/rpc/channel.h"
+#include "io/rpc/yamux.h"
 
 struct session;
 

@@ -6,7 +6,7 @@
  */
 #include "test/fuzz.h"
 
-#include "io/net/msgpack.h"
+#include "io/rpc/msgpack.h"
 
 enum { OBJECT_MAX = 4096, WRITTEN_MAX = 4 * OBJECT_MAX };
 

@@ -1,6 +1,6 @@
 /* Streams in a connection: the rules are kept on our side whatever the other does, and what breaks
  * them ends it all. */
-#include "io/net/yamux.h"
+#include "io/rpc/yamux.h"
 #include "test/io/scratch.h"
 
 #include <arpa/inet.h>

@@ -2,9 +2,9 @@
  * A streaming call: {"Method"}, {"Error"} in answer, arguments, then objects of ours and perhaps of
  * the peer's until one of us ends.  Its end is a FIN, or a reset where something is broken.
  */
-#include "io/net/rpc_stream.h"
+#include "io/rpc/stream.h"
 
-#include "io/net/msgpack.h"
+#include "io/rpc/msgpack.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,9 +5,9 @@
 #define RPC_PING_MS 400
 #define RPC_PONG_MS 200
 #define RPC_STALL_MS 100
-#include "io/net/session.c"
+#include "io/rpc/session.c"
 
-#include "test/io/net/rpc_peer.h"
+#include "test/io/rpc/rpc_peer.h"
 
 #include <poll.h>
 

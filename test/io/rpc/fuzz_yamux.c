@@ -8,7 +8,7 @@
  */
 #include "test/fuzz.h"
 
-#include "io/net/yamux.h"
+#include "io/rpc/yamux.h"
 
 #include <arpa/inet.h>
 

@@ -8,9 +8,9 @@
  */
 #include "io/rpc.h"
 
-#include "io/net/msgpack.h"
-#include "io/net/rpc_in.h"
-#include "io/net/rpc_stream.h"
+#include "io/rpc/in.h"
+#include "io/rpc/msgpack.h"
+#include "io/rpc/stream.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Sessions: whatever a server does, each call has one end, and the session one. */
-#include "test/io/net/rpc_peer.h"
+#include "test/io/rpc/rpc_peer.h"
 
 #define ROOM struct rpc_room *room = *state
 

@@ -1,8 +1,8 @@
 /* Streaming calls of the peer: from the head byte of their stream on. */
-#ifndef CAIRN_IO_NET_RPC_STREAM_H
-#define CAIRN_IO_NET_RPC_STREAM_H
+#ifndef CAIRN_IO_RPC_STREAM_H
+#define CAIRN_IO_RPC_STREAM_H
 
-#include "io/net/session.h"
+#include "io/rpc/session.h"
 
 enum { RPC_HEAD_CALL = 1, RPC_HEAD_STREAM = 5 }; /* the first byte of each stream */
 

@@ -5,8 +5,8 @@
  * TLS begins as the peer expects it: with a byte of its own before the handshake, in plain.  What
  * is said above that is nobody's business here.
  */
-#ifndef CAIRN_IO_NET_CHANNEL_H
-#define CAIRN_IO_NET_CHANNEL_H
+#ifndef CAIRN_IO_RPC_CHANNEL_H
+#define CAIRN_IO_RPC_CHANNEL_H
 
 #include "io/loop.h"
 #include "io/rpc.h"
