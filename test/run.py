@@ -31,6 +31,7 @@ import time
 
 UNIT_LIMIT_S, LIVE_LIMIT_S, LIVE_AT_ONCE, LIVE_PATIENCE = 1200, 2700, 2, '3'
 LONG_S, LONG_NICENESS = 600, -5
+PLIGHT_LINES, LAST_LINES = 25, 5
 TAKES = re.compile(r'^(?:# )?In a whole run it (keeps a core busy|waits) for (\d+) s\.$', re.M)
 PASSED = re.compile(r'^\[       OK \] ', re.M)
 FAILED = re.compile(r'^\[  FAILED  \] (\S+)$', re.M)
@@ -116,6 +117,14 @@ def last_words(done, lines):
     return '       | ' + '\n       | '.join(done.output.splitlines()[-lines:])
 
 
+def plight(done):
+    """What DONE has said from its first complaint on, and in the end."""
+    lines = done.output.splitlines()
+    first = next((at for at, line in enumerate(lines) if COMPLAINS.search(line)), len(lines))
+    return ''.join('       | %s\n' % line[:200] for line in
+                   lines[first:first + PLIGHT_LINES] + lines[max(first + PLIGHT_LINES, len(lines) - LAST_LINES):])
+
+
 def complaint(done):
     """The line in which DONE says first that something is not as it should be, or its last."""
     lines = done.output.strip().splitlines() or ['it said nothing']
@@ -193,7 +202,7 @@ def main():
         if not report(ended[-1], totals):
             failed.append(ended[-1])
     for each in failed:  # once more, where the end of a log is all that is kept
-        print('failed: %s\n%s' % (each.name, last_words(each, 15)))
+        print('failed: %s\n%s' % (each.name, plight(each)), end='')
     print('slowest: ' + most(ended, lambda done: done.took_s))
     print('busiest: ' + most(ended, lambda done: done.busy_s))
     print('busy for %.0f s in all' % sum(done.busy_s for done in ended))

@@ -57,6 +57,7 @@ static void ended(void *ctx, const struct err *why)
               log_value(why->text));
     link->rpc = NULL;
     rpc_close(rpc);
+    nomad_connection_over(link->servers->nomad);
 }
 
 static struct link *link_to(struct servers *servers, const char *address)

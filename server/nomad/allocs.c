@@ -71,10 +71,16 @@ static void give_up(struct nomad *nomad)
     nomad->missing = 0;
 }
 
+void nomad_connection_over(struct nomad *nomad)
+{
+    if (nomad != NULL)
+        nomad->losses++;
+}
+
 static void asked_in_vain(struct nomad *nomad, const struct err *err)
 {
     give_up(nomad);
-    nomad->asks_anew = true;
+    nomad->losses++;
     ask_in(nomad, policy_ask_again_ms(draw(nomad)));
     if (policy_node_trouble(err->code, err->text) == NODE_TROUBLE_UNKNOWN)
         nomad->is_unknown = true;
@@ -93,7 +99,8 @@ static void listed(void *ctx, const json_t *reply, const struct err *err)
     }
     if (!nomad->registered)
         return; /* asked again when it is */
-    bool is_new = nomad->asks_anew ? index >= nomad->index : index > nomad->index;
+    bool is_anew = nomad->asked_losses != nomad->synced_losses,
+         is_new = is_anew ? index >= nomad->index : index > nomad->index;
     if (!is_new && nomad->index != 0) { /* or of a server that lags */
         ask_in(nomad, took_ms < QUICK_MS ? policy_ask_again_ms(draw(nomad)) : 0);
         return;
@@ -104,7 +111,7 @@ static void listed(void *ctx, const json_t *reply, const struct err *err)
 
 static void ask(struct nomad *nomad)
 {
-    bool is_first = !nomad->synced || nomad->asks_anew;
+    bool is_first = !nomad->synced || nomad->losses != nomad->synced_losses;
     json_t *args =
         json_pack("{s:s, s:s, s:I, s:b}", "NodeID", nomad->config.node_id, "SecretID",
                   nomad->config.secret, "MinQueryIndex",
@@ -112,6 +119,7 @@ static void ask(struct nomad *nomad)
 
     check(args != NULL);
     nomad->asking = true;
+    nomad->asked_losses = nomad->losses;
     nomad->asked_at_ms = nomad_now_ms(nomad);
     servers_call(nomad, "Node.GetClientAllocs", args, false, NOMAD_BLOCKED_CALL_MS, listed, nomad);
 }
@@ -249,7 +257,7 @@ static void carried_out(struct nomad *nomad)
             json_object_size(json_object_get(nomad->listing, "Allocs")));
     nomad->index = (uint64_t)json_integer_value(json_object_get(nomad->listing, "Index"));
     nomad->synced = true;
-    nomad->asks_anew = false;
+    nomad->synced_losses = nomad->asked_losses;
     give_up(nomad);
     ask_in(nomad, nomad->index != 0 ? 0 : policy_ask_again_ms(draw(nomad))); /* it cannot wait */
     if (nomad->push_at_ms == 0)

@@ -33,16 +33,6 @@ void nomad_free(struct nomad *nomad)
     free(nomad);
 }
 
-uint64_t nomad_digest(const json_t *json)
-{
-    char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
-
-    check(text != NULL);
-    uint64_t digest = hash_bytes(1, text, strlen(text));
-    free(text);
-    return digest == 0 ? 1 : digest;
-}
-
 /* --- when --- */
 
 static void earlier(uint64_t *at_ms, uint64_t other_ms)

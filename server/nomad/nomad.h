@@ -79,6 +79,10 @@ void nomad_settle(struct nomad *nomad);
 /* Claims on volumes, which the servers grant; as long as NOMAD is. */
 const struct control *nomad_control(const struct nomad *nomad);
 
+/* A connection to servers is over: the next question is one that is answered at once, as what would
+ * have woken the last one may be over, too. */
+void nomad_connection_over(struct nomad *nomad);
+
 /* What describe_node says is something else. */
 void nomad_node_changed(struct nomad *nomad);
 

@@ -10,6 +10,7 @@
 #ifndef CAIRN_SERVER_NOMAD_PART_H
 #define CAIRN_SERVER_NOMAD_PART_H
 
+#include "base/hash.h"
 #include "base/list.h"
 #include "fsm/policy.h"
 #include "server/nomad/nomad.h"
@@ -78,9 +79,11 @@ struct nomad {
     bool asking;        /* for allocs, or for what they are */
     uint64_t ask_at_ms; /* node time; 0: not by itself */
     uint64_t asked_at_ms;
-    uint64_t index;    /* of the last answer that was carried out */
-    bool synced;       /* there is one */
-    bool asks_anew;    /* the connection was lost: what was deleted meanwhile wakes nobody */
+    uint64_t index; /* of the last answer that was carried out */
+    bool synced;    /* there is one */
+    /* Connections that were lost, when the last question was asked, and that which was carried out:
+     * what was deleted meanwhile wakes nobody. */
+    uint64_t losses, asked_losses, synced_losses;
     json_t *listing;   /* the answer that is being carried out; NULL: none */
     json_t *pulled;    /* allocs to be looked at, the last first; NULL: not yet */
     size_t missing;    /* of what is listed, when more was pulled last; 0: nothing was */
@@ -117,7 +120,15 @@ static inline uint64_t nomad_now_ms(const struct nomad *nomad)
 }
 
 /* Of what servers are told, never 0. */
-uint64_t nomad_digest(const json_t *json);
+static inline uint64_t nomad_digest(const json_t *json)
+{
+    char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+
+    check(text != NULL);
+    uint64_t digest = hash_bytes(1, text, strlen(text));
+    free(text);
+    return digest == 0 ? 1 : digest;
+}
 
 /* --- mine.c --- */
 

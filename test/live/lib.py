@@ -546,7 +546,7 @@ def far_value(bytes_, at):
     return page + 16 if is_there else None
 
 
-def tap(tests):
+def tap(tests, each_needs_the_last=False):
     """Runs functions in order, one TAP line each; the exit status for sys.exit."""
     failed = 0
     for number, test in enumerate(tests, 1):
@@ -558,6 +558,9 @@ def tap(tests):
             print('not ok %d - %s' % (number, name))
             story = traceback.format_exc() + ''.join(node.plight() for node in Node.alive_ones())
             print('# ' + story.replace('\n', '\n# '), flush=True)
+            if each_needs_the_last:
+                print('Bail out! The rest needs that.', flush=True)
+                return 1
             continue
         print('ok %d - %s%s' % (number, name, ' # SKIP ' + reason if reason else ''), flush=True)
     print('1..%d' % len(tests))

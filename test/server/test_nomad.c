@@ -462,6 +462,23 @@ static void test_the_first_question_of_a_connection_is_answered_at_once(void **s
     assert_null(here(session, one));
 }
 
+static void test_a_connection_that_ends_between_questions_makes_the_next_a_first_one(void **state)
+{
+    struct small_session *session = *state;
+
+    run_one(session);
+    nomad_connection_over(session->nomad);
+    list(session, 11, one, 6); /* its last answer, which is carried out only now */
+    pass(session, 10);
+    const json_t *args = waits(session, "Node.GetClientAllocs")->args;
+    assert_int_equal(json_integer_value(json_object_get(args, "MinQueryIndex")), 0);
+    list(session, 11, one, 0); /* deleted meanwhile, under the same index */
+    pass(session, 10);
+    assert_null(here(session, one));
+    args = waits(session, "Node.GetClientAllocs")->args;
+    assert_int_equal(json_integer_value(json_object_get(args, "MinQueryIndex")), 11);
+}
+
 /* It answers pings, and would keep the question for minutes. */
 static void test_who_has_lost_the_other_servers_is_not_waited_for(void **state)
 {
@@ -612,6 +629,7 @@ int main(void)
         SESSION_TEST(test_nothing_is_told_before_they_have_said_what_is_to_run),
         SESSION_TEST(test_after_a_restart_they_hear_nothing_that_they_have_heard),
         SESSION_TEST(test_the_first_question_of_a_connection_is_answered_at_once),
+        SESSION_TEST(test_a_connection_that_ends_between_questions_makes_the_next_a_first_one),
         SESSION_TEST(test_who_has_lost_the_other_servers_is_not_waited_for),
         SESSION_TEST(test_a_heartbeat_leaves_time_for_another_server),
         SESSION_TEST(test_what_is_offered_is_told_once_and_withdrawn),

@@ -48,6 +48,7 @@ BUILD = os.environ.get('CAIRN_BUILD', os.path.join(TREE, 'build', 'debug'))
 PROBE_S, BOOT_S, TEST_S = 20, 300, 1500  # emulation is slow, and so are busy hosts
 ROOT_MB = 8192  # of which a tenth is written: jobs ask for more disk than they use
 CONSOLES_KEPT = 8
+CONSOLE_LINES = 20  # told of one that failed
 
 IMAGE = 'linux-image-cloud-amd64' + ('/bookworm-' + KERNEL if KERNEL else '')
 PACKAGES = '''initramfs-tools systemd-sysv udev kmod procps util-linux iproute2
@@ -186,9 +187,9 @@ def qemu(accel, append, *more, root=Root()):
     return ['qemu-system-x86_64', '-machine', 'q35', '-accel', accel, '-cpu', processor(accel), '-smp', '2',
             '-m', '1536', '-nodefaults', '-no-reboot', '-display', 'none',
             '-kernel', os.path.join(PLACE, 'vmlinuz'), '-initrd', os.path.join(PLACE, 'initrd.img'),
-            # A kernel that panics ends its machine; on a busy host its look at the timer may fail, and it
+            # A kernel that panics ends its machine, one that goes on after an oops waits for what never comes; on a busy host its look at the timer may fail, and it
             # would think ill of the processors' clock, beside which all others are slow to read.
-            '-append', 'console=ttyS0 root=/dev/vda rw quiet panic=-1 no_timer_check tsc=reliable '
+            '-append', 'console=ttyS0 root=/dev/vda rw quiet panic=-1 oops=panic no_timer_check tsc=reliable '
                        'mitigations=off nokaslr cryptomgr.notests ' + append,
             '-drive', 'file=%s,if=virtio,format=raw,snapshot=%s,cache=unsafe'
             % (root.image, 'off' if root.keeps else 'on'), *root.more, *more]
@@ -299,6 +300,8 @@ def boot(work, limit_s, cgroups, packed=False, root=Root(), append='',
             machine.wait()
     if code is None or machine.returncode != 0:
         say('the machine did not end its work within %d s; its console is %s' % (limit_s, said))
+        with open(said, errors='replace') as lines:
+            print(''.join('# ' + line for line in lines.readlines()[-CONSOLE_LINES:]), flush=True)
     return 1 if code is None or machine.returncode != 0 else code
 
 
@@ -335,8 +338,8 @@ python3 test/vm/package.py build/package
 code=$?
 python3 test/vm/shutdown.py begin build/package/cairn_1.deb || code=1
 echo "ended $code"
-systemctl poweroff
-sleep 600
+systemctl poweroff && sleep 600
+poweroff -f
 '''
 
 

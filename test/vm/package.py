@@ -309,4 +309,4 @@ sys.exit(tap([
     a_socket_unit_starts_it_and_keeps_its_callers,
     a_removed_package_leaves_what_runs,
     purging_leaves_nothing,
-]))
+], each_needs_the_last=True))

@@ -230,10 +230,11 @@ def what_was_deleted_while_they_were_away_ends():
         node = joined(servers)
         alloc = alloc_of(sleeper())
         running(servers, node, alloc, 'sleep 1000')
-        index = servers.allocs_index
         servers.servers[0].pause()
-        servers.forget(alloc['ID'])
-        servers.allocs_index = index  # nobody who waits is woken by that
+        with servers.changed:
+            index = servers.allocs_index
+            servers.forget(alloc['ID'])
+            servers.allocs_index = index  # nobody who waits is woken by that
         servers.servers[0].resume()
         wait_for('it to end', lambda: not node.payloads())
         finish(servers, node)
