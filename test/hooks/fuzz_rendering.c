@@ -68,7 +68,7 @@ static int hand_services(void *ctx, const char **ret_text, struct err *err)
 {
     check(ctx == &said);
     if (said.left % 2 == 1)
-        return err_set(err, ERR_REFUSED, "no template of the task asks for services");
+        return err_set(err, ERR_REFUSED, "services of servers cannot be asked for in this release");
     *ret_text = "[]";
     return 0;
 }
