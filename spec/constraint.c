@@ -2,6 +2,7 @@
 #include "spec/constraint.h"
 
 #include "base/base.h"
+#include "spec/json.h"
 #include "spec/regex.h"
 #include "spec/version.h"
 
@@ -64,13 +65,6 @@ static enum operand operand_of(const char *text)
             return names[i].operand;
     }
     return OPERAND_UNKNOWN;
-}
-
-static const char *text_of(const json_t *constraint, const char *field)
-{
-    const char *text = json_string_value(json_object_get(constraint, field));
-
-    return text == NULL ? "" : text;
 }
 
 /* --- checking --- */

@@ -45,7 +45,7 @@ static void building_end(struct building *building)
 }
 
 /* The text NAME, NULL if it is empty. */
-static const char *text_of(const json_t *request, const char *name)
+static const char *text_or_null(const json_t *request, const char *name)
 {
     const char *text = json_string_value(json_object_get(request, name));
 
@@ -105,7 +105,7 @@ static void add_capability(struct building *building, const json_t *item, const 
     to->block = attachment == CSI_BLOCK_DEVICE;
     if (to->block)
         return;
-    to->fs_type = text_of(options, "Filesystem");
+    to->fs_type = text_or_null(options, "Filesystem");
     texts = list_new(building, json_array_size(flags), sizeof(*texts));
     to->flags = texts;
     json_array_foreach(flags, i, flag) texts[to->flags_count++] = json_string_value(flag);
@@ -153,12 +153,12 @@ static void ask_create(struct building *building, const json_t *from)
     const json_t *topologies = json_object_get(from, "RequestedTopologies");
     struct csi_request *to = &building->request;
 
-    to->name = text_of(from, "Name");
+    to->name = text_or_null(from, "Name");
     to->bytes_min = number_of(from, "CapacityMin");
     to->bytes_max = number_of(from, "CapacityMax");
     to->parameters = map_named(building, from, "Parameters");
-    to->snapshot_id = text_of(from, "SnapshotID");
-    to->source_volume_id = text_of(from, "CloneID");
+    to->snapshot_id = text_or_null(from, "SnapshotID");
+    to->source_volume_id = text_or_null(from, "CloneID");
     to->required =
         topologies_of(building, json_object_get(topologies, "Required"), &to->required_count);
     to->preferred =
@@ -171,8 +171,8 @@ static void ask_publish(struct building *building, const json_t *from,
 {
     struct csi_request *to = &building->request;
 
-    to->volume_id = text_of(from, "VolumeID");
-    to->node_id = text_of(from, "ClientCSINodeID");
+    to->volume_id = text_or_null(from, "VolumeID");
+    to->node_id = text_or_null(from, "ClientCSINodeID");
     to->volume_context = map_named(building, from, "VolumeContext");
     /* Whoever cannot do that is not asked; the node mounts it so all the same. */
     to->readonly = json_is_true(json_object_get(from, "ReadOnly")) &&
@@ -182,7 +182,7 @@ static void ask_publish(struct building *building, const json_t *from,
 
 static void ask_validate(struct building *building, const json_t *from)
 {
-    building->request.volume_id = text_of(from, "VolumeID");
+    building->request.volume_id = text_or_null(from, "VolumeID");
     building->request.volume_context = map_named(building, from, "Context");
     building->request.parameters = map_named(building, from, "Parameters");
     add_capabilities(building, from, CSI_CAPABILITIES_MAX);
@@ -192,7 +192,7 @@ static void ask_expand(struct building *building, const json_t *from)
 {
     const json_t *range = json_object_get(from, "CapacityRange");
 
-    building->request.volume_id = text_of(from, "ExternalVolumeID");
+    building->request.volume_id = text_or_null(from, "ExternalVolumeID");
     building->request.bytes_min = number_of(range, "RequiredBytes");
     building->request.bytes_max = number_of(range, "LimitBytes");
     add_capabilities(building, from, 1);
@@ -222,8 +222,8 @@ static int ask_mounted(struct building *building, struct parts *parts, const jso
                        const struct csi_instance *instance, struct volume_define *ret_define,
                        struct err *err)
 {
-    const char *alloc = text_of(json_object_get(from, "Claim"), "AllocationID");
-    const char *volume = text_of(from, "VolumeID");
+    const char *alloc = text_or_null(json_object_get(from, "Claim"), "AllocationID");
+    const char *volume = text_or_null(from, "VolumeID");
     struct csi_request *to = &building->request;
     struct finding_claim finding = {.alloc = alloc == NULL ? "" : alloc};
 
@@ -242,7 +242,7 @@ static int ask_mounted(struct building *building, struct parts *parts, const jso
                                     .external = ""};
     int code =
         csi_volume_seen(instance->plugin_root, &claim, building->staging, building->target, err);
-    to->volume_id = text_of(from, "ExternalID");
+    to->volume_id = text_or_null(from, "ExternalID");
     to->target_path = building->target;
     volumes_hide(parts, claim.alloc, claim.name, to);
     if ((instance->node_capabilities & CSI_NODE_STAGES) != 0)
@@ -287,15 +287,15 @@ static int ask_node_stats(struct building *building, struct parts *parts, const 
 
 static void ask_snapshot(struct building *building, const json_t *from)
 {
-    building->request.source_volume_id = text_of(from, "ExternalSourceVolumeID");
-    building->request.name = text_of(from, "Name");
+    building->request.source_volume_id = text_or_null(from, "ExternalSourceVolumeID");
+    building->request.name = text_or_null(from, "Name");
     building->request.parameters = map_named(building, from, "Parameters");
 }
 
 static void ask_list(struct building *building, const json_t *from)
 {
     building->request.entries_max = (int32_t)number_of(from, "MaxEntries");
-    building->request.token = text_of(from, "StartingToken");
+    building->request.token = text_or_null(from, "StartingToken");
 }
 
 /* What only looks has no secrets, but for a list of snapshots. */
@@ -313,12 +313,12 @@ static int build(struct building *building, struct parts *parts, enum csi_call c
     if (call == CSI_CREATE_VOLUME) {
         ask_create(building, from);
     } else if (call == CSI_DELETE_VOLUME) {
-        building->request.volume_id = text_of(from, "ExternalVolumeID");
+        building->request.volume_id = text_or_null(from, "ExternalVolumeID");
     } else if (call == CSI_CONTROLLER_PUBLISH) {
         ask_publish(building, from, instance);
     } else if (call == CSI_CONTROLLER_UNPUBLISH) {
-        building->request.volume_id = text_of(from, "VolumeID");
-        building->request.node_id = text_of(from, "ClientCSINodeID");
+        building->request.volume_id = text_or_null(from, "VolumeID");
+        building->request.node_id = text_or_null(from, "ClientCSINodeID");
     } else if (call == CSI_VALIDATE) {
         ask_validate(building, from);
     } else if (call == CSI_CONTROLLER_EXPAND) {
@@ -330,7 +330,7 @@ static int build(struct building *building, struct parts *parts, enum csi_call c
     } else if (call == CSI_CREATE_SNAPSHOT) {
         ask_snapshot(building, from);
     } else if (call == CSI_DELETE_SNAPSHOT) {
-        building->request.snapshot_id = text_of(from, "ID");
+        building->request.snapshot_id = text_or_null(from, "ID");
     } else if (call != CSI_GET_CAPACITY) { /* which is of all that its plugin has */
         check(call == CSI_LIST_VOLUMES || call == CSI_LIST_SNAPSHOTS);
         ask_list(building, from);
@@ -477,7 +477,8 @@ void controller_call(void *ctx, const char *plugin, enum csi_call call, const js
     if (build(&building, parts, call, request, instance, &err) == 0) {
         asking = asking_new(parts, &building, cb, cb_ctx);
         if (call == CSI_NODE_STATS) /* there is a claim on it */
-            check(text_copy(asking->volume, sizeof(asking->volume), text_of(request, "VolumeID")));
+            check(text_copy(asking->volume, sizeof(asking->volume),
+                            text_or_null(request, "VolumeID")));
         if (csi_start(instance->client, &building.request, answered, asking, &err) == NULL) {
             asking_free(asking);
             asking = NULL;

@@ -10,6 +10,7 @@
 #include "agent/perform/hosted.h"
 
 #include "hooks/hosted/hosted.h"
+#include "spec/json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,13 +33,6 @@ static void call_free(struct host_call *call)
         call->next->link = call->link;
     free(call->parameters);
     free(call);
-}
-
-static const char *text_of(const json_t *request, const char *name)
-{
-    const char *text = json_string_value(json_object_get(request, name));
-
-    return text == NULL ? "" : text;
 }
 
 static int64_t number_of(const json_t *request, const char *name)

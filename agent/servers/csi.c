@@ -16,6 +16,7 @@
 
 #include "agent/perform/controller.h"
 #include "agent/world.h"
+#include "spec/json.h"
 #include "spec/names.h"
 
 #include <stdlib.h>
@@ -68,13 +69,6 @@ struct storage_call {
     struct io_timer timer;
     struct storage_call *prev, *next;
 };
-
-static const char *text_named(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text == NULL ? "" : text;
-}
 
 /* --- the end of one --- */
 
@@ -188,7 +182,7 @@ static void answered(void *ctx, const struct control_answer *said)
 static void ask_plugin(struct storage_call *call)
 {
     struct parts *parts = call->calls->parts;
-    const char *plugin = text_named(call->args, "PluginID");
+    const char *plugin = text_of(call->args, "PluginID");
     char why[ERR_TEXT_SIZE];
 
     if (csi_plugins_find(parts->plugins, plugin,
@@ -218,10 +212,10 @@ static bool find_holder(void *ctx, const struct machine_id *id, const struct mac
     struct finding_holder *finding = ctx;
     const struct volume *volume = volume_of(record);
     struct machine_id owner = machine_id_owner(id);
-    const char *namespace = text_named(finding->args, "VolumeNamespace");
+    const char *namespace = text_of(finding->args, "VolumeNamespace");
 
-    if (!text_equal(owner.text, text_named(finding->args, "AllocID")) ||
-        !text_equal(volume->define.volume, text_named(finding->args, "VolumeID")) ||
+    if (!text_equal(owner.text, text_of(finding->args, "AllocID")) ||
+        !text_equal(volume->define.volume, text_of(finding->args, "VolumeID")) ||
         (namespace[0] != '\0' && !text_equal(volume->define.namespace, namespace)))
         return true;
     finding->id = *id;

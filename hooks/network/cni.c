@@ -3,6 +3,7 @@
 #include "hooks/network/plugin.h"
 #include "io/host.h"
 #include "io/scope.h"
+#include "spec/json.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,13 +22,6 @@ enum {
     FILE_BYTES_MAX = 256 * 1024,
     NETWORK_NAME_SIZE = 128,
 };
-
-static const char *text_of(const json_t *object, const char *field)
-{
-    const char *text = json_string_value(json_object_get(object, field));
-
-    return text == NULL ? "" : text;
-}
 
 /* --- lists --- */
 

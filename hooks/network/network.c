@@ -5,6 +5,7 @@
 #include "io/loop.h"
 #include "io/proc.h"
 #include "io/scope.h"
+#include "spec/json.h"
 #include "spec/names.h"
 
 #include <errno.h>
@@ -36,13 +37,6 @@ static json_t *packed(json_t *json)
 {
     check(json != NULL);
     return json;
-}
-
-static const char *text_of(const json_t *object, const char *field)
-{
-    const char *text = json_string_value(json_object_get(object, field));
-
-    return text == NULL ? "" : text;
 }
 
 /* --- names --- */

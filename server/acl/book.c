@@ -1,6 +1,8 @@
 /* Policies and tokens: as they are stored, and found. */
 #include "server/acl/part.h"
 
+#include "spec/json.h"
+
 #include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,13 +41,6 @@ bool policy_name_is_valid(const char *name)
     return length > 0 && length < ACL_NAME_SIZE &&
            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") ==
                length;
-}
-
-static const char *text_of(const json_t *json, const char *name)
-{
-    const char *text = json_string_value(json_object_get(json, name));
-
-    return text == NULL ? "" : text;
 }
 
 static bool has_numbers(const json_t *json, const char *const *names)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *text_of(const json_t *json, const char *name)
+static const char *text_or_null(const json_t *json, const char *name)
 {
     return json_string_value(json_object_get(json, name));
 }
@@ -66,7 +66,8 @@ static bool may_store(struct acl *acl, acl_answer *then, void *ctx)
 
 static int read_policy(const json_t *request, json_t **ret_policy, struct err *err)
 {
-    const char *name = text_of(request, "Name"), *rules = text_of(request, "Rules"), *description;
+    const char *name = text_or_null(request, "Name"), *rules = text_or_null(request, "Rules"),
+               *description;
     struct acl_rights *rights = NULL;
     struct err why;
 
@@ -99,7 +100,7 @@ void acl_put_policy(struct acl *acl, const json_t *request, acl_answer *then, vo
         book_refuse(then, ctx, &err);
         return;
     }
-    const json_t *before = acl_policy(acl, text_of(policy, "Name"));
+    const json_t *before = acl_policy(acl, text_or_null(policy, "Name"));
     if (before == NULL && HASH_COUNT(acl->policies) >= ACL_POLICIES_MAX) {
         (void)err_set(&err, ERR_LIMIT, "there are %d policies already", ACL_POLICIES_MAX);
         json_decref(policy);
@@ -110,7 +111,7 @@ void acl_put_policy(struct acl *acl, const json_t *request, acl_answer *then, vo
         json_decref(policy);
         return;
     }
-    (void)put_key(key, "acl/policy/", text_of(policy, "Name")); /* it is valid */
+    (void)put_key(key, "acl/policy/", text_or_null(policy, "Name")); /* it is valid */
     stamp(acl, policy, before);
     book_store(acl, key, policy, NULL, then, ctx);
 }
@@ -273,7 +274,7 @@ void acl_create_token(struct acl *acl, const json_t *request, const struct acl_f
 
 void acl_update_token(struct acl *acl, const json_t *request, acl_answer *then, void *ctx)
 {
-    const char *accessor = text_of(request, "AccessorID");
+    const char *accessor = text_or_null(request, "AccessorID");
     const struct token *before = accessor == NULL ? NULL : book_token(acl, accessor);
     struct err err = {0};
     json_t *token = NULL;

@@ -8,6 +8,8 @@
  */
 #include "server/alone/part.h"
 
+#include "spec/json.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,13 +50,6 @@ static bool are_texts(const json_t *flags)
             return false;
     }
     return true;
-}
-
-static const char *text_of(const json_t *source, const char *name)
-{
-    const char *text = json_string_value(json_object_get(source, name));
-
-    return text == NULL ? "" : text;
 }
 
 int alone_read_source(const json_t *submission, struct alone_wanted *wanted, struct err *err)

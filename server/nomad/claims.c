@@ -13,6 +13,7 @@
  */
 #include "server/nomad/part.h"
 
+#include "spec/json.h"
 #include "spec/names.h"
 
 #include <string.h>
@@ -141,13 +142,6 @@ static bool read_pairs(json_t *map, struct spec_pairs *ret_pairs)
     return true;
 }
 
-static const char *text_named(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text == NULL ? "" : text;
-}
-
 /* The flags as a list of the caller's that borrows them. */
 static const char **read_flags(const json_t *options, struct control_claimed *claimed)
 {
@@ -180,9 +174,9 @@ static void wipe(json_t *secrets)
 
 static const char *external_of(const json_t *volume)
 {
-    const char *external = text_named(volume, "ExternalID");
+    const char *external = text_of(volume, "ExternalID");
 
-    return external[0] != '\0' ? external : text_named(volume, "ID");
+    return external[0] != '\0' ? external : text_of(volume, "ID");
 }
 
 static void grant(struct claiming *claiming, const json_t *reply)
@@ -191,8 +185,8 @@ static void grant(struct claiming *claiming, const json_t *reply)
     const json_t *options = json_object_get(volume, "MountOptions");
     json_t *secrets = json_object_get(volume, "Secrets");
     struct control_claimed claimed = {.external = external_of(volume),
-                                      .plugin = text_named(volume, "PluginID"),
-                                      .fs_type = text_named(options, "FSType")};
+                                      .plugin = text_of(volume, "PluginID"),
+                                      .fs_type = text_of(options, "FSType")};
     const char **flags = read_flags(options, &claimed);
     bool is_whole = read_pairs(json_object_get(volume, "Context"), &claimed.volume_context);
 

@@ -8,16 +8,10 @@
  */
 #include "spec/job/part.h"
 
+#include "spec/json.h"
 #include "spec/names.h"
 
 #include <string.h>
-
-static const char *text_of(const json_t *object, const char *field)
-{
-    const char *text = json_string_value(json_object_get(object, field));
-
-    return text == NULL ? "" : text;
-}
 
 static void set_default(json_t *object, const char *field, const char *text)
 {

@@ -5,6 +5,7 @@
  */
 #include "spec/constraint.h"
 #include "spec/job/part.h"
+#include "spec/json.h"
 #include "spec/names.h"
 
 #include <stdio.h>
@@ -249,13 +250,6 @@ void jobspec_set_defaults(struct jobspec_work *work, json_t *job)
 }
 
 /* --- rules --- */
-
-static const char *text_of(const json_t *object, const char *field)
-{
-    const char *text = json_string_value(json_object_get(object, field));
-
-    return text == NULL ? "" : text;
-}
 
 static json_int_t whole_of(const json_t *object, const char *field)
 {

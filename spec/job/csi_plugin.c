@@ -8,18 +8,12 @@
 #include "spec/job/part.h"
 
 #include "fsm/fields.h"
+#include "spec/json.h"
 #include "spec/names.h"
 
 #include <string.h>
 
 #define HEALTH_TIMEOUT_NS INT64_C(30000000000)
-
-static const char *text_of(const json_t *object, const char *field)
-{
-    const char *text = json_string_value(json_object_get(object, field));
-
-    return text == NULL ? "" : text;
-}
 
 static void set_missing(json_t *object, const char *field, json_t *value)
 {

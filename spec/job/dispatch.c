@@ -8,6 +8,7 @@
  * where Nomad compresses it.
  */
 #include "spec/job/part.h"
+#include "spec/json.h"
 #include "spec/names.h"
 
 #include <nettle/base64.h>
@@ -17,13 +18,6 @@
 /* What is behind the id of a parameterized job in those of its children. */
 #define LAUNCH_SUFFIX "/dispatch-"
 enum { LAUNCH_ID_BYTES = sizeof(LAUNCH_SUFFIX "1700000000-01234567") - 1 };
-
-static const char *text_of(const json_t *object, const char *field)
-{
-    const char *text = json_string_value(json_object_get(object, field));
-
-    return text == NULL ? "" : text;
-}
 
 static bool has_text(const json_t *list, const char *text)
 {

@@ -7,17 +7,11 @@
  * moves.
  */
 #include "spec/job/part.h"
+#include "spec/json.h"
 #include "spec/names.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static const char *text_of(const json_t *object, const char *field)
-{
-    const char *text = json_string_value(json_object_get(object, field));
-
-    return text == NULL ? "" : text;
-}
 
 static json_int_t whole_of(const json_t *object, const char *field)
 {

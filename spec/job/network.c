@@ -6,18 +6,12 @@
  * before 0.12 had; its ports are given out on the host network "default" as the group's are.
  */
 #include "spec/job/part.h"
+#include "spec/json.h"
 #include "spec/names.h"
 
 #include <string.h>
 
 static const char *const kinds[] = {"ReservedPorts", "DynamicPorts"};
-
-static const char *text_of(const json_t *object, const char *field)
-{
-    const char *text = json_string_value(json_object_get(object, field));
-
-    return text == NULL ? "" : text;
-}
 
 /* --- defaults --- */
 

@@ -7,6 +7,7 @@
  */
 #include "spec/cron.h"
 #include "spec/job/part.h"
+#include "spec/json.h"
 #include "spec/names.h"
 
 #include <string.h>
@@ -21,13 +22,6 @@ enum {
 static const json_t *block_of(const json_t *job)
 {
     return json_object_get(job, "Periodic");
-}
-
-static const char *text_of(const json_t *object, const char *field)
-{
-    const char *text = json_string_value(json_object_get(object, field));
-
-    return text == NULL ? "" : text;
 }
 
 bool jobspec_is_periodic(const json_t *job)

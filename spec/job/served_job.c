@@ -7,18 +7,12 @@
  * nothing (read.c).
  */
 #include "spec/job/part.h"
+#include "spec/json.h"
 #include "spec/names.h"
 
 #include <nettle/base64.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *text_of(const json_t *object, const char *field)
-{
-    const char *text = json_string_value(json_object_get(object, field));
-
-    return text == NULL ? "" : text;
-}
 
 static void drop(json_t *object, const char *const *fields, size_t count)
 {

@@ -8,6 +8,7 @@
  * than HTTP's two.
  */
 #include "spec/job/part.h"
+#include "spec/json.h"
 #include "spec/names.h"
 
 #include <stdarg.h>
@@ -18,13 +19,6 @@
 
 static const json_int_t SECOND_NS =
     1000000000; /* of grace, and the least of interval and timeout */
-
-static const char *text_of(const json_t *object, const char *field)
-{
-    const char *text = json_string_value(json_object_get(object, field));
-
-    return text == NULL ? "" : text;
-}
 
 static void set_text(json_t *object, const char *field, const char *text)
 {

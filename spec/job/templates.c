@@ -7,6 +7,7 @@
  */
 #include "spec/job/part.h"
 
+#include "spec/json.h"
 #include "spec/names.h"
 #include "spec/template.h"
 
@@ -15,13 +16,6 @@
 
 static const json_int_t SPLAY_NS = 5000000000;  /* api/tasks.go Template.Canonicalize */
 static const json_int_t SCRIPT_NS = 5000000000; /* ChangeScript.Canonicalize */
-
-static const char *text_of(const json_t *object, const char *field)
-{
-    const char *text = json_string_value(json_object_get(object, field));
-
-    return text == NULL ? "" : text;
-}
 
 static void set_missing(json_t *object, const char *field, json_t *value)
 {

@@ -2,6 +2,7 @@
 #include "spec/parser/part.h"
 
 #include "base/text.h"
+#include "spec/json.h"
 #include "spec/rendering.h"
 #include "spec/template.h"
 
@@ -91,13 +92,6 @@ static const json_t *ask_services(void *ctx, struct err *err)
     }
     free(message.bytes);
     return services;
-}
-
-static const char *text_of(const json_t *how, const char *name)
-{
-    const char *text = json_string_value(json_object_get(how, name));
-
-    return text == NULL ? "" : text;
 }
 
 static void render(json_t *names, const json_t *how, const struct message *text)

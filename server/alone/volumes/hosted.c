@@ -8,6 +8,7 @@
 #include "server/storage/storage.h"
 
 #include "spec/job.h"
+#include "spec/json.h"
 
 #include <stdlib.h>
 
@@ -45,13 +46,6 @@ static bool is_chosen(const struct hosted_place *place, const char *name)
 }
 
 /* --- whether one is to be had --- */
-
-static const char *text_of(const json_t *json, const char *name)
-{
-    const char *text = json_string_value(json_object_get(json, name));
-
-    return text == NULL ? "" : text;
-}
 
 static bool has_capability(const json_t *volume, const char *access, const char *attachment)
 {

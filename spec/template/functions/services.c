@@ -5,6 +5,7 @@
  * choice nomad v2.0.5 nomad/service_registration_endpoint.go (choose: rendezvous hashing, among all
  * of the name, before tags are looked at).  A service that nobody offers is an empty list.
  */
+#include "spec/json.h"
 #include "spec/registration.h"
 #include "spec/template/functions/part.h"
 
@@ -12,13 +13,6 @@
 #include <string.h>
 
 #define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
-
-static const char *text_of(const json_t *object, const char *field)
-{
-    const char *text = json_string_value(json_object_get(object, field));
-
-    return text == NULL ? "" : text;
-}
 
 /* What is asked for: [TAG.]NAME[@REGION]. */
 struct query {
