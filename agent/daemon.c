@@ -331,7 +331,8 @@ static int open_rooms(struct daemon *daemon, struct err *err)
     parts->hosted = hosted_new(&(struct hosted_config){.loop = parts->loop,
                                                        .plugin_dir = config->host_plugin_dir,
                                                        .volumes_dir = config->host_volumes_dir,
-                                                       .node_id = parts->node.identity.id});
+                                                       .node_id = parts->node.identity.id,
+                                                       .node_pool = parts->node.known.pool});
     parts->volumes = volumes_new(parts, err);
     if (parts->volumes == NULL)
         return err->code;
@@ -362,6 +363,7 @@ static struct alone_node node_for_jobs(const struct node *node, const struct con
                   .name = node->known.name,
                   .datacenter = node->known.datacenter,
                   .class = node->known.class,
+                  .pool = node->known.pool,
                   .attributes = &node->known.attributes,
                   .meta = &node->known.meta},
         .region = config->region,

@@ -28,7 +28,7 @@ static void *begin(const struct sim_plane_world *world)
         .life = world->life,
         .ctx = world->ctx,
         .new_id = world->new_id,
-        .node = {.known = {.id = "", .name = "", .datacenter = "dc1", .class = ""},
+        .node = {.known = {.id = "", .name = "", .datacenter = "dc1", .class = "", .pool = "default"},
                  .region = "global",
                  .room = {.cpu_mhz = UINT64_MAX, .memory_mb = UINT64_MAX, .disk_mb = UINT64_MAX},
                  .core_mhz = 1000,

@@ -26,7 +26,7 @@ struct hooks;
 
 /* What tasks may know of the node.  All borrowed for the life of the hooks. */
 struct hooks_node {
-    const char *id, *name, *datacenter, *region, *class;
+    const char *id, *name, *datacenter, *region, *class, *pool;
     struct spec_pairs attributes; /* "kernel.name" -> "linux", without the "attr." */
     struct spec_pairs meta;
 };

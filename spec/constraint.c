@@ -187,7 +187,7 @@ const char *constraint_target(const struct constraint_node *node, const char *ta
     if (text_equal(target, "${node.class}"))
         return node->class;
     if (text_equal(target, "${node.pool}"))
-        return "default";
+        return node->pool;
     length -= text_ends_with(target, "}");
     if (length < skip)
         return NULL;

@@ -17,7 +17,7 @@
  * ${node.class}, ${node.pool}, ${attr.NAME} and ${meta.NAME}.  All borrowed, none NULL but the
  * pairs. */
 struct constraint_node {
-    const char *id, *name, *datacenter, *class;
+    const char *id, *name, *datacenter, *class, *pool;
     const struct spec_pairs *attributes, *meta;
 };
 

@@ -116,6 +116,7 @@ void api_put_alloc(struct writer *to, struct api *api, const char *id, const str
         .node_id = node->identity.id,
         .node_name = node->known.name,
         .datacenter = api->parts->config->datacenter,
+        .pool = node->known.pool,
         .create_index = create_index,
         .update_index = stub != NULL ? stub->modify_index : 0,
         .task_states = (parts & API_ALLOC_TASK_STATES) != 0,

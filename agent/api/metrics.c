@@ -29,7 +29,7 @@ static size_t label_base(const struct api *api, struct label labels[NODE_LABELS_
         {"node_id", api->parts->node.identity.id},
         {"datacenter", config->datacenter},
         {"node_class", config->node_class[0] != '\0' ? config->node_class : "none"},
-        {"node_pool", "default"},
+        {"node_pool", config->node_pool},
     };
 
     _Static_assert(COUNT_OF(found) + 4 <= NODE_LABELS_MAX, "there is room for four more");

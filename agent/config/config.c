@@ -59,6 +59,7 @@ void config_defaults(struct config *config)
         .http_port = 4646,
         .region = "global",
         .datacenter = "dc1",
+        .node_pool = "default",
         .log_level = "INFO",
         .user_denylist = "root,Administrator",
         .exec_enabled = true,

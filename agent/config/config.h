@@ -68,6 +68,7 @@ struct config {
     char region[64];         /* default global */
     char datacenter[64];     /* default dc1 */
     char node_class[64];
+    char node_pool[129]; /* of the servers that the node joins; default, and alone: "default" */
     /* client.servers, or server_join { retry_join }: "host:port" of each, commas between; "": the
      * node stands alone.  A port that is not said is 4647. */
     char servers[SERVERS_TEXT_SIZE];

@@ -83,13 +83,6 @@ static const char *require_false(const json_t *value)
     return json_is_false(value) ? NULL : "only false is available in this release";
 }
 
-static const char *require_default_pool(const json_t *value)
-{
-    return json_is_string(value) && text_equal(json_string_value(value), "default")
-               ? NULL
-               : "there are no other pools of nodes than \"default\" in this release";
-}
-
 #define NETWORK_FIELD(member)                                                                      \
     offsetof(struct host_network, member), sizeof(((struct host_network *)NULL)->member)
 #define VOLUME_FIELD(member)                                                                       \
@@ -143,7 +136,7 @@ static const struct key keys[] = {
     {IN_CLIENT, "host_volumes_dir", KEY_TEXT, FIELD_OF(host_volumes_dir), NULL},
     {IN_CLIENT, "cgroup_parent", KEY_TEXT, FIELD_OF(cgroup_parent), NULL},
     {IN_CLIENT, "node_class", KEY_TEXT, FIELD_OF(node_class), NULL},
-    {IN_CLIENT, "node_pool", KEY_RULE, 0, 0, require_default_pool},
+    {IN_CLIENT, "node_pool", KEY_TEXT, FIELD_OF(node_pool), NULL},
     {IN_CLIENT, "no_host_uuid", KEY_RULE, 0, 0, require_true},
     {IN_CLIENT, "disable_remote_exec", KEY_RULE, 0, 0, require_false},
     {IN_CLIENT, "default_ineligible", KEY_RULE, 0, 0, require_false},

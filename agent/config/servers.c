@@ -41,6 +41,29 @@ static bool add_port(const char *server, char to[NOMAD_ADDRESS_SIZE])
                        server);
 }
 
+/* Nomad's rule (nomad/structs/node_pool.go); "all" is every node, and none is in it alone. */
+static bool is_pool(const char *name)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+
+    return name[0] != '\0' && name[strspn(name, letters)] == '\0' && !text_equal(name, "all");
+}
+
+static int check_pool(const struct config *config, struct err *err)
+{
+    if (!is_pool(config->node_pool))
+        return err_set(err, ERR_INVALID,
+                       "client.node_pool: \"%s\" is no pool that a node can be in: up to 128 "
+                       "letters, digits, - and _, and not \"all\"",
+                       config->node_pool);
+    if (!config_has_servers(config) && !text_equal(config->node_pool, "default"))
+        return err_set(err, ERR_INVALID,
+                       "client.node_pool: pools are those of servers (client.servers); a node that "
+                       "stands alone is in \"default\"");
+    return 0;
+}
+
 int config_finish_servers(struct config *config, struct err *err)
 {
     char text[SERVERS_TEXT_SIZE], whole[SERVERS_TEXT_SIZE] = "", one[NOMAD_ADDRESS_SIZE];
@@ -68,5 +91,5 @@ int config_finish_servers(struct config *config, struct err *err)
                             config->tls_key_file[0] == '\0'))
         return err_set(err, ERR_INVALID,
                        "tls.rpc needs tls.ca_file, tls.cert_file and tls.key_file");
-    return 0;
+    return check_pool(config, err);
 }

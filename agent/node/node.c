@@ -239,6 +239,7 @@ int node_init(struct node *node, const struct store *store, const struct say *sa
     node->known.datacenter = config->datacenter;
     node->known.region = config->region;
     node->known.class = config->node_class;
+    node->known.pool = config->node_pool;
     collect_attributes(node, config);
     node->meta = (struct node_meta){.configured = &config->meta, .merged = &node->known.meta};
     return node_meta_read(&node->meta, store, say, now.unix_ns, err);

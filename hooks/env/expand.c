@@ -37,7 +37,7 @@ static const char *find_node(const struct hooks_node *node, const char *name, si
     const struct spec_pair facts[] = {
         {"node.unique.id", node->id},          {"node.unique.name", node->name},
         {"node.datacenter", node->datacenter}, {"node.class", node->class},
-        {"node.region", node->region},
+        {"node.region", node->region},         {"node.pool", node->pool},
     };
 
     for (size_t i = 0; i < COUNT_OF(facts); i++) {

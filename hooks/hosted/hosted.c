@@ -67,10 +67,10 @@ static char *copy(const char *text)
 static void call_free(struct call *call)
 {
     const struct hosted_request *request = &call->request;
-    const char *const texts[] = {
-        request->plugin_dir,    request->volumes_dir, request->node_id,
-        request->ask.plugin,    request->ask.id,      request->ask.name,
-        request->ask.namespace, request->ask.path,    request->ask.parameters};
+    const char *const texts[] = {request->plugin_dir,    request->volumes_dir,   request->node_id,
+                                 request->node_pool,     request->ask.plugin,    request->ask.id,
+                                 request->ask.name,      request->ask.namespace, request->ask.path,
+                                 request->ask.parameters};
 
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         free((char *)(uintptr_t)texts[i]);
@@ -187,6 +187,7 @@ void hosted_call(struct hosted *hosted, const struct hosted_ask *ask, hosted_don
         .plugin_dir = copy(hosted->config.plugin_dir),
         .volumes_dir = copy(hosted->config.volumes_dir),
         .node_id = copy(hosted->config.node_id),
+        .node_pool = copy(hosted->config.node_pool),
         .cancel_fd = -1,
         .ask = {.deletes = ask->deletes,
                 .plugin = copy(ask->plugin),

@@ -22,7 +22,7 @@ struct hosted_config { /* borrowed for the life of what is made */
     struct loop *loop;
     const char *plugin_dir;  /* absolute: the programs are in it; it need not be there */
     const char *volumes_dir; /* absolute: volumes are made in it; made when one is */
-    const char *node_id;
+    const char *node_id, *node_pool;
 };
 
 struct hosted *hosted_new(const struct hosted_config *config);

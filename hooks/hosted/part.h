@@ -9,7 +9,7 @@ enum { HOSTED_TEXT_SIZE = 512, HOSTED_PLUGINS_MAX = 64 };
 
 /* What is asked, with texts of its own. */
 struct hosted_request {
-    const char *plugin_dir, *volumes_dir, *node_id;
+    const char *plugin_dir, *volumes_dir, *node_id, *node_pool;
     int cancel_fd; /* readable: a program that runs is ended; owned, -1: it is none */
     struct hosted_ask ask;
 };

@@ -56,7 +56,7 @@ static void tell(const struct hosted_request *request, const char *operation,
     add(to, "DHV_OPERATION=%s", operation);
     add(to, "DHV_VOLUMES_DIR=%s", request->volumes_dir);
     add(to, "DHV_PLUGIN_DIR=%s", request->plugin_dir);
-    add(to, "DHV_NODE_POOL=default");
+    add(to, "DHV_NODE_POOL=%s", request->node_pool);
     add(to, "DHV_NAMESPACE=%s", ask->namespace);
     add(to, "DHV_VOLUME_NAME=%s", ask->name);
     add(to, "DHV_VOLUME_ID=%s", ask->id);

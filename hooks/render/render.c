@@ -58,7 +58,7 @@ static json_t *names_of(const struct hooks_node *node, const struct hooks_env *e
     const struct spec_pair facts[] = {
         {"node.unique.id", node->id},          {"node.unique.name", node->name},
         {"node.datacenter", node->datacenter}, {"node.class", node->class},
-        {"node.region", node->region},
+        {"node.region", node->region},         {"node.pool", node->pool},
     };
     const struct {
         const char *prefix;

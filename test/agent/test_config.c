@@ -127,6 +127,39 @@ static void test_more_servers_than_can_be_asked_are_refused(void **state)
                         "client.servers: these are 65, and 64 is the most");
 }
 
+static void test_a_pool_is_one_of_servers(void **state)
+{
+    static const struct {
+        const char *text, *pool;
+    } rows[] = {
+        {"servers = [\"a\"]", "default"},
+        {"servers = [\"a\"]\n node_pool = \"gpu-1_B\"", "gpu-1_B"},
+        {"servers = [\"a\"]\n node_pool = \"default\"", "default"},
+        {"servers = [\"a\"]\n node_pool = \"all\"", NULL},
+        {"servers = [\"a\"]\n node_pool = \"\"", NULL},
+        {"servers = [\"a\"]\n node_pool = \"a b\"", NULL},
+        {"node_pool = \"default\"", "default"},
+        {"node_pool = \"gpu\"", NULL},
+    };
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+    struct err *err = &fixture->scratch->err;
+    char text[512];
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        config_free(config);
+        config_defaults(config);
+        assert_true(
+            text_format(text, sizeof(text), "data_dir = \"/d\"\nclient {\n %s\n}\n", rows[i].text));
+        assert_int_equal(read_text(fixture, "a.hcl", text), 0);
+        assert_int_equal(config_finish(config, err), rows[i].pool == NULL ? ERR_INVALID : 0);
+        if (rows[i].pool != NULL)
+            assert_string_equal(config->node_pool, rows[i].pool);
+        else
+            assert_non_null(strstr(err->text, "client.node_pool: "));
+    }
+}
+
 static void test_servers_have_tokens_and_certificates_of_their_own(void **state)
 {
     struct fixture *fixture = *state;
@@ -176,7 +209,6 @@ static void test_keys_with_one_value_are_taken_with_that(void **state)
         {"client { no_host_uuid = %s }\n", "true", "false", ": only true"},
         {"client { disable_remote_exec = %s }\n", "false", "true", ": only false"},
         {"client { default_ineligible = %s }\n", "false", "true", ": only false"},
-        {"client { node_pool = %s }\n", "\"default\"", "\"gpu\"", "no other pools"},
     };
     struct fixture *fixture = *state;
     char text[128];
@@ -833,6 +865,7 @@ int main(void)
         TEST(test_what_nomad_has_and_we_have_not_is_refused_by_name),
         TEST(test_servers_are_addresses_that_get_a_port),
         TEST(test_more_servers_than_can_be_asked_are_refused),
+        TEST(test_a_pool_is_one_of_servers),
         TEST(test_servers_have_tokens_and_certificates_of_their_own),
         TEST(test_keys_with_one_value_are_taken_with_that),
         TEST(test_values_of_the_wrong_kind_are_refused),

@@ -106,6 +106,7 @@ static inline int fixture_make(void **state)
         .datacenter = "dc1",
         .region = "global",
         .class = "edge",
+        .pool = "default",
     };
     fixture->task = (struct task_spec){
         .name = "web",

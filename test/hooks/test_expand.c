@@ -24,6 +24,7 @@ static const struct hooks_node node = {
     .name = "stone",
     .datacenter = "dc1",
     .region = "global",
+    .pool = "stones",
     .attributes = {attributes, COUNT_OF(attributes)},
     .meta = {meta, COUNT_OF(meta)},
 };
@@ -54,6 +55,7 @@ static const struct {
     {"${x-y} ${a.b} ${a.b.c}", "dash dotted deeper"},
     {"${node.unique.id} ${node.unique.name}", "id-1 stone"},
     {"${node.datacenter} ${node.region} [${node.class}]", "dc1 global []"},
+    {"${node.pool}", "stones"},
     {"${attr.kernel.name} ${meta.rack}", "linux r7"},
     /* No escape: the dollar stays and so does what was put in. */
     {"$${FOO}", "$foo"},

@@ -155,7 +155,8 @@ static void new_hosted(struct programs *programs)
     programs->hosted = hosted_new(&(struct hosted_config){.loop = programs->loop,
                                                           .plugin_dir = programs->programs,
                                                           .volumes_dir = programs->plugin.directory,
-                                                          .node_id = "node-1"});
+                                                          .node_id = "node-1",
+                                                          .node_pool = "stones"});
 }
 
 static int set_up_programs(void **state)
@@ -274,7 +275,7 @@ static void test_program_is_told_what_is_wanted_and_nothing_else(void **state)
     assert_true(
         text_format(expected, sizeof(expected),
                     "DHV_CAPACITY_MAX_BYTES=2\nDHV_CAPACITY_MIN_BYTES=1\nDHV_NAMESPACE=default\n"
-                    "DHV_NODE_ID=node-1\nDHV_NODE_POOL=default\nDHV_OPERATION=create\n"
+                    "DHV_NODE_ID=node-1\nDHV_NODE_POOL=stones\nDHV_OPERATION=create\n"
                     "DHV_PARAMETERS={\"a\":\"b c\"}\nDHV_PLUGIN_DIR=%s\nDHV_VOLUMES_DIR=%s\n"
                     "DHV_VOLUME_ID=" VOLUME_ID "\nDHV_VOLUME_NAME=data\n",
                     programs->programs, programs->plugin.directory));

@@ -524,6 +524,7 @@ static inline void small_begin(struct small_life *small)
                            .name = "node",
                            .datacenter = small->datacenter,
                            .class = "",
+                           .pool = "default",
                            .attributes = &small->attributes,
                            .meta = &small->meta},
                  .region = "global",

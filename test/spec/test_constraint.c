@@ -25,6 +25,7 @@ static const struct constraint_node node = {.id = "0b1c",
                                             .name = "node-1",
                                             .datacenter = "dc1",
                                             .class = "large",
+                                            .pool = "stones",
                                             .attributes = &attributes,
                                             .meta = &meta};
 
@@ -60,7 +61,8 @@ static void test_targets_are_what_the_node_is(void **state)
         {"${node.unique.name}", "is", "node-1", true},
         {"${node.datacenter}", "==", "dc1", true},
         {"${node.class}", "=", "large", true},
-        {"${node.pool}", "=", "default", true},
+        {"${node.pool}", "=", "stones", true},
+        {"${node.pool}", "=", "default", false},
         {"${attr.kernel.name}", "=", "linux", true},
         {"${attr.kernel.name}", "=", "windows", false},
         {"${attr.kernel.nam}", "=", "linux", false},

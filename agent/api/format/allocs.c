@@ -458,7 +458,7 @@ static void put_metrics(struct writer *to, const struct api_alloc_view *view)
     put_number(to, "NodesEvaluated", 1);
     put_number(to, "NodesFiltered", 0);
     put_number(to, "NodesInPool", 1);
-    put_text(to, "NodePool", "default");
+    put_text(to, "NodePool", view->pool);
     put_object(to, "NodesAvailable");
     put_number(to, view->datacenter, 1);
     put_end(to);

@@ -49,7 +49,7 @@ struct api_alloc_view {
     const char *follow_up_id;          /* the evaluation that makes another, or "" */
     const char *waits;                 /* for what, before its tasks can start; "": for nothing */
     bool canary;                       /* it has yet to be promoted */
-    const char *node_id, *node_name, *datacenter;
+    const char *node_id, *node_name, *datacenter, *pool;
     uint64_t create_index, update_index; /* of its newest version, 0: it has one only */
     bool task_states, resources;         /* of a list's entry */
 };

@@ -295,7 +295,7 @@ json_t *api_format_node_stub(const struct api_node_view *view, unsigned parts)
     api_set_text(to, "Datacenter", node->known.datacenter);
     api_set_text(to, "Name", node->known.name);
     api_set_text(to, "NodeClass", node->known.class);
-    api_set_text(to, "NodePool", "default");
+    api_set_text(to, "NodePool", node->known.pool);
     api_set_text(to, "Version", attribute_of(node, "nomad.version"));
     api_set(to, "Drain", json_boolean(json_is_object(json_object_get(view->standing, "Drain"))));
     api_set_text(to, "SchedulingEligibility", api_eligibility(view->standing));

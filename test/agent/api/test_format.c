@@ -455,6 +455,7 @@ static int make_sample(void **state)
                                            .node_id = "n",
                                            .node_name = "node",
                                            .datacenter = "dc1",
+                                           .pool = "default",
                                            .waits = "",
                                            .create_index = 11,
                                            .task_states = true};
@@ -643,6 +644,7 @@ static void test_node_has_no_null_that_tools_follow(void **state)
                                   .datacenter = "dc1",
                                   .region = "global",
                                   .class = "",
+                                  .pool = "default",
                                   .attributes = {attributes, COUNT_OF(attributes)}}};
     struct driver_info drivers[] = {
         {.name = "raw_exec", .detected = true, .healthy = true, .description = "Healthy"}};

@@ -184,6 +184,7 @@ static inline void whole_open(struct whole_node *node)
     check(mkdtemp(node->directory) != NULL);
     (void)text_copy(node->config.bind_address, sizeof(node->config.bind_address), "127.0.0.1");
     (void)text_copy(node->config.datacenter, sizeof(node->config.datacenter), "dc1");
+    (void)text_copy(node->config.node_pool, sizeof(node->config.node_pool), "default");
     (void)text_copy(node->config.name, sizeof(node->config.name), "node-1");
     (void)text_copy(node->config.region, sizeof(node->config.region), "global");
     (void)text_format(node->config.alloc_dir, sizeof(node->config.alloc_dir), "%s/allocs",
@@ -226,6 +227,7 @@ static inline void whole_open(struct whole_node *node)
                            .name = "",
                            .datacenter = "dc1",
                            .class = "",
+                           .pool = "default",
                            .meta = &parts->node.known.meta},
                  .region = "global",
                  .room = {.cpu_mhz = UINT64_MAX, .memory_mb = UINT64_MAX, .disk_mb = UINT64_MAX}},
