@@ -28,13 +28,14 @@ static void *begin(const struct sim_plane_world *world)
         .life = world->life,
         .ctx = world->ctx,
         .new_id = world->new_id,
-        .node = {.known = {.id = "", .name = "", .datacenter = "dc1", .class = "", .pool = "default"},
-                 .region = "global",
-                 .room = {.cpu_mhz = UINT64_MAX, .memory_mb = UINT64_MAX, .disk_mb = UINT64_MAX},
-                 .core_mhz = 1000,
-                 .addresses = &loopback,
-                 .addresses_count = 1,
-                 .dynamic_ports = {PORT_FIRST, PORT_FIRST + PORTS - 1}},
+        .node =
+            {.known = {.id = "", .name = "", .datacenter = "dc1", .class = "", .pool = "default"},
+             .region = "global",
+             .room = {.cpu_mhz = UINT64_MAX, .memory_mb = UINT64_MAX, .disk_mb = UINT64_MAX},
+             .core_mhz = 1000,
+             .addresses = &loopback,
+             .addresses_count = 1,
+             .dynamic_ports = {PORT_FIRST, PORT_FIRST + PORTS - 1}},
         .allocs_kept = world->allocs_kept,
         .plans =
             {

@@ -31,6 +31,9 @@ const char *api_address(const struct api *api);
 json_t *api_describe_node(struct api *api);
 json_t *api_describe_alloc(struct api *api, const char *alloc);
 
+/* The same of EVENTS, as agent/node/health.h has them: a new reference. */
+json_t *api_describe_events(const json_t *events);
+
 /* Answers EXCHANGE, of somebody whom a server has let do what he asks for. */
 void api_serve(struct api *api, struct http_exchange *exchange);
 

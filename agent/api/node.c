@@ -106,6 +106,24 @@ json_t *api_describe_node(struct api *api)
     return node;
 }
 
+json_t *api_describe_events(const json_t *events)
+{
+    json_t *list = json_array();
+    const json_t *event;
+    size_t i;
+
+    check(list != NULL);
+    json_array_foreach(events, i, event)
+    {
+        json_t *told = api_format_node_event(event);
+        json_t *time = api_wire_time(json_string_value(json_object_get(told, "Timestamp")));
+
+        check(json_object_set_new(told, "Timestamp", time) == 0);
+        check(json_array_append_new(list, told) == 0);
+    }
+    return list;
+}
+
 void api_nodes_list(struct api_request *request)
 {
     bool resources = false, os = false;

@@ -43,13 +43,16 @@ static bool is_whole(const json_t *json)
             !json_is_string(json_object_get(event, "message")) || !is_about(event))
             return false;
     }
-    return json_is_object(json_object_get(json, "drivers")) && json_is_array(events);
+    const json_t *heard = json_object_get(json, "heard");
+
+    return json_is_object(json_object_get(json, "drivers")) && json_is_array(events) &&
+           (heard == NULL || json_is_integer(heard));
 }
 
 int health_read(struct health *health, const struct store *store, const struct say *log,
                 int64_t now_unix_ns, struct err *err)
 {
-    health->untold = false;
+    *health = (struct health){0};
     int code = entry_read(store, log, key, is_whole, now_unix_ns, &health->json, err);
     if (health->json == NULL)
         health->json = empty();
@@ -84,6 +87,8 @@ static void add_event(struct health *health, json_t *event)
     while (json_array_size(events) > EVENTS_MAX)
         check(json_array_remove(events, 0) == 0);
     health->untold = true;
+    if (health->changed != NULL)
+        health->changed(health->ctx);
 }
 
 /* What is seen for the first time is no change. */
@@ -168,6 +173,36 @@ void health_tell(struct health *health, struct core *core)
         return;
     entry_write(core, key, health->json);
     health->untold = false;
+}
+
+json_t *health_unheard(const struct health *health, int64_t *ret_until_unix_ns)
+{
+    json_int_t heard = json_integer_value(json_object_get(health->json, "heard"));
+    json_t *unheard = json_array(), *event;
+    size_t i;
+
+    check(unheard != NULL);
+    *ret_until_unix_ns = heard;
+    json_array_foreach(json_object_get(health->json, "events"), i, event)
+    {
+        json_int_t time = json_integer_value(json_object_get(event, "time"));
+
+        if (time <= heard)
+            continue;
+        check(json_array_append(unheard, event) == 0);
+        *ret_until_unix_ns = time > *ret_until_unix_ns ? time : *ret_until_unix_ns;
+    }
+    if (json_array_size(unheard) > 0)
+        return unheard;
+    json_decref(unheard);
+    return NULL;
+}
+
+void health_heard(struct health *health, struct core *core, int64_t until_unix_ns)
+{
+    check(json_object_set_new(health->json, "heard", json_integer(until_unix_ns)) == 0);
+    health->untold = true;
+    health_tell(health, core);
 }
 
 void health_note(struct health *health, struct core *core, const struct driver_info *drivers,

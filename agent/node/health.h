@@ -19,8 +19,11 @@ struct health {
     json_t *json; /* {"drivers": {<name>: {"detected", "healthy", "description", "since"}},
                       "events": [{"time", "driver", "message"} or
                                  {"time", "volume", "message", "error"}]}, the oldest event first;
-                      "error": "" is none */
+                      "error": "" is none; "heard": the time of the last one that servers have
+                      heard of, if they have heard of any */
     bool untold;  /* there are events that no commit has */
+    void (*changed)(void *ctx); /* there is a new one; NULL: nobody cares */
+    void *ctx;
 };
 
 /* Reads what STORE holds; what is damaged is put into quarantine, and begun anew. */
@@ -44,6 +47,13 @@ void health_note_volume(struct health *health, const char *volume, const char *m
 void health_note_condition(struct health *health, const char *volume, bool abnormal,
                            const char *text, int64_t now_unix_ns);
 void health_tell(struct health *health, struct core *core);
+
+/* The events that servers have not heard of, a new reference, and when the last of them was; NULL:
+ * there are none. */
+json_t *health_unheard(const struct health *health, int64_t *ret_until_unix_ns);
+
+/* They have heard of all up to then; the next commit has that, too. */
+void health_heard(struct health *health, struct core *core, int64_t until_unix_ns);
 
 /* Since when DRIVER has been as it is. */
 int64_t health_since(const struct health *health, const struct driver_info *driver);

@@ -184,6 +184,32 @@ static json_t *describe_alloc(void *ctx, const char *alloc)
     return api_describe_alloc(servers->api, alloc);
 }
 
+/* --- events of the node --- */
+
+static json_t *unheard_events(void *ctx, int64_t *ret_until_unix_ns)
+{
+    struct servers *servers = ctx;
+    json_t *events = health_unheard(&servers->parts->health, ret_until_unix_ns);
+    json_t *told = events == NULL ? NULL : api_describe_events(events);
+
+    json_decref(events);
+    return told;
+}
+
+static void events_heard(void *ctx, int64_t until_unix_ns)
+{
+    struct servers *servers = ctx;
+
+    health_heard(&servers->parts->health, servers->parts->core, until_unix_ns);
+}
+
+static void events_changed(void *ctx)
+{
+    struct servers *servers = ctx;
+
+    nomad_events_changed(servers->nomad);
+}
+
 static void placed(void *ctx, struct alloc_spec *spec)
 {
     struct servers *servers = ctx;
@@ -253,6 +279,8 @@ struct servers *servers_new(struct parts *parts, struct api *api, const struct a
         .secret = parts->node.identity.secret,
         .describe_node = describe_node,
         .describe_alloc = describe_alloc,
+        .unheard_events = unheard_events,
+        .events_heard = events_heard,
         .placed = placed,
         .plans = *plans,
         .datacenter = parts->node.known.datacenter,
@@ -260,6 +288,8 @@ struct servers *servers_new(struct parts *parts, struct api *api, const struct a
     servers->nomad = nomad_new(&config, addresses, count);
     parts->nomad = servers->nomad;
     nomad_start(servers->nomad);
+    parts->health.changed = events_changed;
+    parts->health.ctx = servers;
     catalogue_listen(parts->catalogue, CATALOGUE_SERVERS, service_changed, servers);
     catalogue_each(parts->catalogue, NULL, offer_one, servers);
     return servers;
@@ -272,6 +302,7 @@ void servers_free(struct servers *servers)
     if (servers == NULL)
         return;
     servers->parts->nomad = NULL;
+    servers->parts->health.changed = NULL;
     catalogue_listen(servers->parts->catalogue, CATALOGUE_SERVERS, NULL, NULL);
     nomad_free(servers->nomad); /* hears no answer any more */
     io_timer_stop(&servers->timer);

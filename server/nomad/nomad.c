@@ -56,6 +56,8 @@ static uint64_t deadline_ms(const struct nomad *nomad)
         earlier(&at_ms, nomad->push_at_ms);
     if (!nomad->offering && nomad->synced && nomad->registered)
         earlier(&at_ms, nomad->offer_at_ms);
+    if (!nomad->telling_events && nomad->registered)
+        earlier(&at_ms, nomad->event_at_ms);
     return at_ms;
 }
 
@@ -71,6 +73,7 @@ void nomad_wake(struct nomad *nomad)
     finding_wake(nomad);
     status_wake(nomad);
     offers_wake(nomad);
+    events_wake(nomad);
     arm(nomad);
 }
 
@@ -85,6 +88,7 @@ void nomad_settle(struct nomad *nomad)
 void nomad_start(struct nomad *nomad)
 {
     allocs_begin(nomad);
+    events_begin(nomad);
     nomad->started = true;
     nomad->heard = arm;
     nomad->began_ms = nomad_now_ms(nomad);

@@ -50,6 +50,11 @@ struct nomad_config {
     /* What Node.UpdateAlloc says of ALLOC, but for NodeID: a new reference; NULL: there is no such
      * alloc. */
     json_t *(*describe_alloc)(void *ctx, const char *alloc);
+    /* The node's events that the servers have not heard of, as Node.EmitEvents has them: a new
+     * reference, and when the last of them was; NULL: there are none. */
+    json_t *(*unheard_events)(void *ctx, int64_t *ret_until_unix_ns);
+    /* They have heard of all up to then. */
+    void (*events_heard)(void *ctx, int64_t until_unix_ns);
     /* SPEC (moved) is what an alloc runs by that is about to be committed.  May be NULL. */
     void (*placed)(void *ctx, struct alloc_spec *spec);
     struct assign_plans plans;
@@ -85,6 +90,9 @@ void nomad_connection_over(struct nomad *nomad);
 
 /* What describe_node says is something else. */
 void nomad_node_changed(struct nomad *nomad);
+
+/* The node has a new event. */
+void nomad_events_changed(struct nomad *nomad);
 
 /* --- services --- */
 

@@ -5,7 +5,7 @@
  * calls whichever server is the one to be asked; registration.c registers the node and keeps it
  * alive; allocs.c learns what is to run, place.c does it, with what finding.c has found out about
  * its volumes, and status.c tells what has become of it, and offers.c what they offer to others;
- * claims.c has volumes claimed.
+ * claims.c has volumes claimed, and events.c tells what has happened to the node.
  */
 #ifndef CAIRN_SERVER_NOMAD_PART_H
 #define CAIRN_SERVER_NOMAD_PART_H
@@ -109,6 +109,11 @@ struct nomad {
     bool offering;
     uint64_t offer_at_ms; /* node time; 0: there is nothing to tell */
 
+    /* events.c */
+    bool telling_events;
+    uint64_t event_at_ms;         /* node time; 0: there is nothing to tell */
+    int64_t events_until_unix_ns; /* the last of those that are being told */
+
     /* claims.c */
     struct control control;
     struct claiming *claiming; /* who waits for an answer */
@@ -207,6 +212,11 @@ void offers_wake(struct nomad *nomad);
 /* All that is offered is told again. */
 void offers_all(struct nomad *nomad);
 void offers_end(struct nomad *nomad);
+
+/* --- events.c --- */
+
+void events_begin(struct nomad *nomad); /* with those that they have not heard of */
+void events_wake(struct nomad *nomad);
 
 /* --- finding.c --- */
 

@@ -111,6 +111,7 @@ static void test_what_makes_no_sense_is_put_aside_and_begun_anew(void **state)
         "{\"drivers\":{},\"events\":{}}",
         "{\"drivers\":{\"exec\":{\"detected\":1}},\"events\":[]}",
         "{\"drivers\":{},\"events\":[{\"time\":\"x\"}]}",
+        "{\"drivers\":{},\"events\":[],\"heard\":\"x\"}",
     };
     const struct driver_info exec = {
         .name = "exec", .asked = true, .detected = true, .since_unix_ns = 7};
@@ -179,6 +180,41 @@ static json_t *note(const char *volume, const char *message, const char *error, 
     health_free(&health);
     core_free(core);
     return events;
+}
+
+/* How many events servers have not heard of, as the next daemon knows it; HEARD: they hear of all.
+ */
+static size_t unheard(bool heard)
+{
+    const struct world world = {.commit = commit, .perform = perform};
+    struct core *core = core_new(&world);
+    struct health health = begin();
+    int64_t until;
+    struct err err;
+    json_t *events = health_unheard(&health, &until);
+    size_t count = json_array_size(events);
+
+    json_decref(events);
+    core_restore(core, true, false);
+    if (heard)
+        health_heard(&health, core, until);
+    assert_int_equal(core_turn(core, 1, 1, 1, &err), 0);
+    health_free(&health);
+    core_free(core);
+    return count;
+}
+
+static void test_what_servers_have_heard_of_outlives_the_daemon(void **state)
+{
+    (void)state;
+    assert_int_equal(unheard(true), 0);
+    json_decref(note("disk", "Mount volume", "", 5));
+    json_decref(note("disk", "Unmount volume", "", 6));
+    assert_int_equal(unheard(false), 2);
+    assert_int_equal(unheard(true), 2);
+    assert_int_equal(unheard(false), 0);
+    json_decref(note("disk", "Mount volume", "it hangs", 7));
+    assert_int_equal(unheard(false), 1);
 }
 
 static void test_what_becomes_of_volumes_is_kept_and_told_once(void **state)
@@ -253,6 +289,7 @@ int main(void)
         cmocka_unit_test_setup(test_the_first_look_is_no_event_and_the_next_daemon_knows_since_when,
                                forget),
         cmocka_unit_test_setup(test_the_last_ten_changes_are_kept, forget),
+        cmocka_unit_test_setup(test_what_servers_have_heard_of_outlives_the_daemon, forget),
         cmocka_unit_test_setup(test_what_becomes_of_volumes_is_kept_and_told_once, forget),
         cmocka_unit_test_setup(test_words_that_change_are_told_once_a_minute, forget),
     };

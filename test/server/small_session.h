@@ -30,6 +30,7 @@ struct small_session {
     size_t calls_count;
     uint64_t wake_at_ms;
     const char *node_name, *alloc_word;
+    int64_t event_at, events_heard; /* of the node's only event, 0: it has none */
 };
 
 /* --- what it is handed --- */
@@ -75,6 +76,21 @@ static inline json_t *on_describe_alloc(void *ctx, const char *id)
                                      "ClientDescription", session->alloc_word);
 }
 
+static inline json_t *on_unheard_events(void *ctx, int64_t *ret_until_unix_ns)
+{
+    struct small_session *session = ctx;
+
+    *ret_until_unix_ns = session->event_at;
+    return session->event_at > session->events_heard
+               ? json_pack("[{s:I}]", "Timestamp", (json_int_t)session->event_at)
+               : NULL;
+}
+
+static inline void on_events_heard(void *ctx, int64_t until_unix_ns)
+{
+    ((struct small_session *)ctx)->events_heard = until_unix_ns;
+}
+
 static inline void on_trace(void *ctx, const struct journal_event *event)
 {
     nomad_note(((struct small_session *)ctx)->nomad, event);
@@ -98,6 +114,8 @@ static inline void begin(struct small_session *session)
             .secret = "s",
             .describe_node = on_describe_node,
             .describe_alloc = on_describe_alloc,
+            .unheard_events = on_unheard_events,
+            .events_heard = on_events_heard,
             .datacenter = "dc1",
             .plans = {.kill_timeout_max_ms = 30000,
                       .alloc = small_plan_alloc,

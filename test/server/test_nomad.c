@@ -600,6 +600,53 @@ static void test_an_offer_that_was_not_heard_is_told_again(void **state)
     assert_int_equal(upserted(session, &port), 1);
 }
 
+/* --- events of the node --- */
+
+static void test_an_event_is_told_until_it_is_heard_and_then_no_more(void **state)
+{
+    struct small_session *session = *state;
+
+    session->event_at = 7; /* of before it began */
+    run_one(session);
+    fail_call(session, "Node.EmitEvents", ERR_TIMEOUT, "no answer");
+    pass(session, 4999);
+    assert_null(waits(session, "Node.EmitEvents"));
+    pass(session, 1);
+    json_t *args = answer(session, "Node.EmitEvents", index_reply());
+    const json_t *told = json_object_get(json_object_get(args, "NodeEvents"), "n");
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(told, 0), "Timestamp")), 7);
+    json_decref(args);
+    assert_int_equal(session->events_heard, 7);
+    pass(session, 10000);
+    assert_null(waits(session, "Node.EmitEvents"));
+}
+
+static void test_an_event_that_comes_while_others_are_told_is_told_next(void **state)
+{
+    struct small_session *session = *state;
+
+    session->event_at = 7;
+    run_one(session);
+    assert_non_null(waits(session, "Node.EmitEvents"));
+    session->event_at = 9;
+    nomad_events_changed(session->nomad);
+    pass(session, 2000);
+    json_decref(answer(session, "Node.EmitEvents", index_reply()));
+    assert_int_equal(session->events_heard, 7); /* and not the one that they were not told */
+    pass(session, 1000);
+    json_decref(answer(session, "Node.EmitEvents", index_reply()));
+    assert_int_equal(session->events_heard, 9);
+}
+
+static void test_no_event_is_told_by_a_node_that_is_not_known(void **state)
+{
+    struct small_session *session = *state;
+
+    session->event_at = 7;
+    pass(session, 5000);
+    assert_null(waits(session, "Node.EmitEvents"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -635,6 +682,9 @@ int main(void)
         SESSION_TEST(test_what_is_offered_is_told_once_and_withdrawn),
         SESSION_TEST(test_what_changes_while_it_is_told_is_told_again),
         SESSION_TEST(test_an_offer_that_was_not_heard_is_told_again),
+        SESSION_TEST(test_an_event_is_told_until_it_is_heard_and_then_no_more),
+        SESSION_TEST(test_an_event_that_comes_while_others_are_told_is_told_next),
+        SESSION_TEST(test_no_event_is_told_by_a_node_that_is_not_known),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -118,6 +118,9 @@ const char *api_eligibility(const json_t *standing);
 /* An entry of a list, and what it has besides; WHOLE is all of the node. */
 enum api_node_part { API_NODE_RESOURCES = 1, API_NODE_OS = 2, API_NODE_WHOLE = 4 };
 json_t *api_format_node_stub(const struct api_node_view *view, unsigned parts);
+
+/* An event of agent/node/health.h as one of Nomad's: a new reference. */
+json_t *api_format_node_event(const json_t *event);
 json_t *api_format_node(const struct api_node_view *view);
 
 json_t *api_format_host_stats(const struct host_stats *stats, const struct host_facts *facts,

@@ -56,7 +56,7 @@ static json_t *time_of(const json_t *object, const char *name)
 }
 
 /* What became of a driver, or of a volume. */
-static json_t *seen_event(const json_t *event)
+json_t *api_format_node_event(const json_t *event)
 {
     json_t *driver = json_object_get(event, "driver");
     json_t *details = driver != NULL ? json_pack("{s:O}", "driver", driver) : volume_details(event);
@@ -91,7 +91,7 @@ static json_t *format_node_events(const struct api_node_view *view)
                json_integer_value(json_object_get(json_array_get(said, told), "Time")) <= time;
              told++)
             check(json_array_append_new(to, said_event(json_array_get(said, told))) == 0);
-        check(json_array_append_new(to, seen_event(event)) == 0);
+        check(json_array_append_new(to, api_format_node_event(event)) == 0);
     }
     for (; told < count; told++)
         check(json_array_append_new(to, said_event(json_array_get(said, told))) == 0);
