@@ -46,11 +46,13 @@ static void succeed(struct nomad *nomad, const struct asked *asked)
     nomad->trouble[0] = '\0';
 }
 
-/* The server has answered as it should: the rest is up to who has asked. */
-static bool is_of_the_volume(const struct asked *asked, const struct err *err)
+/* The server has answered as it should, of a volume or of a service that is gone already: the rest
+ * is up to who has asked. */
+static bool is_an_answer(const struct asked *asked, const struct err *err)
 {
-    return text_starts_with(asked->method, "CSIVolume.") &&
-           policy_claim_trouble(err->code, err->text) != CLAIM_TROUBLE_SERVERS;
+    return policy_is_withdrawn(err->code, err->text) ||
+           (text_starts_with(asked->method, "CSIVolume.") &&
+            policy_claim_trouble(err->code, err->text) != CLAIM_TROUBLE_SERVERS);
 }
 
 static void unlink_asked(struct asked *asked)
@@ -71,7 +73,7 @@ static void on_reply(void *ctx, const json_t *reply, const struct err *err)
     void *cb_ctx = asked->ctx;
 
     unlink_asked(asked);
-    if (nomad != NULL && reply == NULL && !is_of_the_volume(asked, err))
+    if (nomad != NULL && reply == NULL && !is_an_answer(asked, err))
         fail(nomad, asked, err);
     else if (nomad != NULL)
         succeed(nomad, asked);

@@ -86,6 +86,20 @@ static void put_disk(json_t *group, const json_t *given)
     check(json_object_set_new(group, "EphemeralDisk", copy) == 0);
 }
 
+/* Servers from 1.7 to 1.9 give each GROUP a block that names the only cluster, and asks for nothing
+ * there; of a task the same block asks for a token. */
+static void drop_consul(json_t *group)
+{
+    const json_t *consul = json_object_get(group, "Consul");
+    json_t *rest = json_is_object(consul) ? copy_of(consul) : NULL;
+
+    if (text_equal(text_of(rest, "Cluster"), "default"))
+        (void)json_object_del(rest, "Cluster"); /* it is there */
+    if (rest != NULL && jobspec_is_empty(rest))
+        (void)json_object_del(group, "Consul"); /* likewise */
+    json_decref(rest);
+}
+
 static json_t *prepare_group(const json_t *group, const json_t *given)
 {
     json_t *copy = copy_of(group), *tasks = json_array();
@@ -93,6 +107,7 @@ static json_t *prepare_group(const json_t *group, const json_t *given)
     size_t i;
 
     put_disk(copy, given);
+    drop_consul(copy);
     json_array_foreach(list, i, task)
     {
         json_t *prepared = json_is_object(task) ? prepare_task(task, given)

@@ -561,6 +561,7 @@ static void test_what_is_offered_is_told_once_and_withdrawn(void **state)
 static void test_what_changes_while_it_is_told_is_told_again(void **state)
 {
     struct small_session *session = *state;
+    struct nomad_standing standing;
     int port;
 
     run_one(session);
@@ -576,6 +577,9 @@ static void test_what_changes_while_it_is_told_is_told_again(void **state)
     pass(session, 200);
     fail_call(session, "ServiceRegistration.DeleteByID", ERR_REFUSED,
               "service registration not found"); /* as good as withdrawn */
+    nomad_describe(session->nomad, &standing);
+    assert_string_equal(standing.trouble, ""); /* the server is as it should be */
+    assert_string_equal(standing.server, "a:4647");
     pass(session, 6000);
     assert_null(waits(session, "ServiceRegistration.DeleteByID"));
 }
