@@ -20,6 +20,7 @@ static const struct cli_verb *const verbs[] = {
     &cli_job_scaling_events,
     &cli_job_eval,
     &cli_job_restart,
+    &cli_job_action,
     &cli_job_start,
     &cli_eval_list,
     &cli_eval_status,

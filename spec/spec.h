@@ -258,6 +258,12 @@ struct spec_service {
     size_t checks_count; /* at most SPEC_CHECKS_MAX of an alloc */
 };
 
+/* A command that users run in the task by its name. */
+struct spec_action {
+    const char *name, *command;
+    struct spec_texts arguments;
+};
+
 struct task_spec {
     const char *name;
     const char *driver;
@@ -275,7 +281,9 @@ struct task_spec {
     struct spec_template *templates;
     size_t templates_count; /* at most SPEC_TEMPLATES_MAX */
     struct spec_artifact *artifacts;
-    size_t artifacts_count;   /* at most SPEC_ARTIFACTS_MAX */
+    size_t artifacts_count; /* at most SPEC_ARTIFACTS_MAX */
+    struct spec_action *actions;
+    size_t actions_count;     /* at most SPEC_ACTIONS_MAX */
     const char *kill_signal;  /* "SIGTERM", or "" for the driver's default */
     uint64_t kill_timeout_ms; /* default 5 s */
     uint64_t shutdown_delay_ms;

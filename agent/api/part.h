@@ -533,7 +533,8 @@ api_handler api_job_scale, api_job_scale_status, api_policies_list, api_policy_g
 api_handler api_job_dispatch;
 api_handler api_job_force;
 api_handler api_allocs_list, api_alloc_get, api_alloc_stop, api_alloc_stats, api_alloc_exec,
-    api_alloc_restart, api_alloc_signal, api_alloc_gc, api_client_gc, api_system_gc;
+    api_job_action, api_job_actions, api_alloc_restart, api_alloc_signal, api_alloc_gc,
+    api_client_gc, api_system_gc;
 api_handler api_services_list, api_service_get, api_service_delete, api_alloc_services,
     api_alloc_checks;
 api_handler api_evals_list, api_eval_get, api_eval_allocations, api_deployments_list,

@@ -68,6 +68,8 @@ const struct api_route api_routes[] = {
     {"/v1/job/*/scale",                  API_GET,           BLOCKS_ON_JOB,   api_job_scale_status,  IN_NAMESPACE(READ_JOB, READ_JOB_SCALING)},
     {"/v1/job/*/scale",                  API_PUT,           BLOCKS_NOT,      api_job_scale,         IN_NAMESPACE(SUBMIT_JOB, SCALE_JOB)},
     {"/v1/job/*/periodic/force",         API_PUT,           BLOCKS_NOT,      api_job_force,         IN_NAMESPACE(DISPATCH_JOB, SUBMIT_JOB, FORCE_PERIODIC_JOB)},
+    {"/v1/job/*/action",                 API_GET,           BLOCKS_NOT,      api_job_action,        ANYBODY},
+    {"/v1/job/*/actions",                API_GET,           BLOCKS_ON_JOB,   api_job_actions,       IN_NAMESPACE(READ_JOB)},
     {"/v1/job/*/submission",             API_GET,           BLOCKS_ON_JOB,   api_job_submission,    IN_NAMESPACE(READ_JOB)},
     {"/v1/job/*",                        API_GET,           BLOCKS_ON_JOB,   api_job_get,           IN_NAMESPACE(READ_JOB)},
     {"/v1/job/*",                        API_PUT,           BLOCKS_NOT,      api_job_update,        IN_BODY(SUBMIT_JOB, REGISTER_JOB)},

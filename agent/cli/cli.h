@@ -160,6 +160,24 @@ int cli_find_meant(struct cli *cli, json_t **ret_alloc);
  * saying what is wrong. */
 const char *cli_find_task(const struct cli *cli, const json_t *alloc, const char *asked);
 
+/* --- commands in tasks (exec.c) --- */
+
+/* What a session is asked for with. */
+#define CLI_SESSION_FLAGS                                                                          \
+    {"i", FLAG_SWITCH, NULL, "pass standard input on, the default; -i=false: there is none"},      \
+        {"t", FLAG_SWITCH, NULL, "with a terminal, the default on one; -t=false: without"},        \
+    {                                                                                              \
+        "e", FLAG_TEXT, "CHARACTER",                                                               \
+            "of CHARACTER. at the beginning of a line, which ends the\n"                           \
+            "session; default ~, \"none\": there is none"                                          \
+    }
+
+/* Where the agent runs what is wanted, on a TERMINAL or not; a status after saying why not. */
+typedef int cli_session_path(struct cli *cli, bool terminal, char path[CLI_URL_SIZE]);
+
+/* Runs something in a task with our input and output, as the flags say; its exit status. */
+int cli_session(struct cli *cli, cli_session_path *path_of);
+
 void cli_print_allocs(const struct cli *cli, const json_t *allocs);
 
 /* --- output (table.c) --- */

@@ -1,5 +1,5 @@
 /*
- * cairn alloc exec.
+ * cairn alloc exec, and what others run in tasks (cli_session).
  *
  * Speaks what Nomad's clients speak (agent/api/streams/exec.c): a WebSocket with JSON in it.  On a
  * terminal ours is made to pass on every key, and is put back whatever happens.  Neither side is
@@ -34,11 +34,7 @@ enum {
 static const struct cli_flag exec_flags[] = {
     {"task", FLAG_TEXT, "TASK", "in this one; may be left away if the alloc has only one"},
     {"job", FLAG_SWITCH, NULL, "ID is a job's: in its newest alloc that runs"},
-    {"i", FLAG_SWITCH, NULL, "pass standard input on, the default; -i=false: there is none"},
-    {"t", FLAG_SWITCH, NULL, "with a terminal, the default on one; -t=false: without"},
-    {"e", FLAG_TEXT, "CHARACTER",
-     "of CHARACTER. at the beginning of a line, which ends the\n"
-     "session; default ~, \"none\": there is none"},
+    CLI_SESSION_FLAGS,
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
@@ -378,7 +374,7 @@ static int shake_hands(const struct cli *cli, struct http_line *line, const char
 
 /* --- the verb --- */
 
-static int path_of(struct cli *cli, bool terminal, char path[CLI_URL_SIZE])
+static int path_of_exec(struct cli *cli, bool terminal, char path[CLI_URL_SIZE])
 {
     json_t *alloc, *command = json_array();
     int status = cli_find_meant(cli, &alloc);
@@ -437,10 +433,6 @@ static int read_wishes(struct cli *cli, struct shell *shell)
     const char *escape = cli_text(cli, "e", "~");
     bool on_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
 
-    if (cli_argument(cli, 1)[0] == '-') /* what follows the ID is the task's, whatever it is */
-        return cli_fail(CLI_USAGE,
-                        "flags stand before the ID, and \"%.60s\" behind it would be the command",
-                        cli_argument(cli, 1));
     shell->input = !text_equal(cli_text(cli, "i", "true"), "false");
     shell->terminal =
         text_equal(cli_text(cli, "t", on_terminal && shell->input ? "true" : "false"), "true");
@@ -453,7 +445,7 @@ static int read_wishes(struct cli *cli, struct shell *shell)
     return 0;
 }
 
-static int run_exec(struct cli *cli)
+int cli_session(struct cli *cli, cli_session_path *path_of)
 {
     struct shell shell = {.cli = cli};
     char path[CLI_URL_SIZE], host[256];
@@ -470,6 +462,15 @@ static int run_exec(struct cli *cli)
         status = converse(&shell);
     http_line_close(shell.line); /* what was to be said has been */
     return status;
+}
+
+static int run_exec(struct cli *cli)
+{
+    if (cli_argument(cli, 1)[0] == '-') /* what follows the ID is the task's, whatever it is */
+        return cli_fail(CLI_USAGE,
+                        "flags stand before the ID, and \"%.60s\" behind it would be the command",
+                        cli_argument(cli, 1));
+    return cli_session(cli, path_of_exec);
 }
 
 const struct cli_verb cli_alloc_exec = {

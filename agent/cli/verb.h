@@ -52,7 +52,7 @@ extern const struct cli_verb cli_agent, cli_version, cli_completion, cli_monitor
 extern const struct cli_verb cli_job_run, cli_job_stop, cli_job_status, cli_job_validate,
     cli_job_plan, cli_job_inspect, cli_job_history, cli_job_revert, cli_job_tag, cli_job_promote,
     cli_job_scale, cli_job_dispatch, cli_job_periodic, cli_job_scaling_events, cli_job_eval,
-    cli_job_start, cli_job_restart;
+    cli_job_start, cli_job_restart, cli_job_action;
 extern const struct cli_verb cli_eval_list, cli_eval_status;
 extern const struct cli_verb cli_acl_bootstrap, cli_acl_policy, cli_acl_token;
 extern const struct cli_verb cli_scaling_policy;

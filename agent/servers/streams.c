@@ -42,7 +42,11 @@ static const struct question rows[] = {
     {.method = "Allocations.Exec",
      .verb = "GET",
      .path = "/v1/client/allocation/*/exec",
-     .query = {{"Task", "task", NULL}, {"Tty", "tty", NULL}, {"Cmd", "command", NULL}}},
+     .query = {{"Task", "task", NULL},
+               {"Tty", "tty", NULL},
+               {"Cmd", "command", NULL},
+               {"Action", "action", NULL},
+               {"JobID", "job", NULL}}},
 };
 
 /* A part of a file, as it is. */

@@ -512,6 +512,7 @@ static void check_task(struct jobspec_work *work, const json_t *task, const json
     check_lifecycle(work, json_object_get(task, "Lifecycle"));
     jobspec_check_mounts(work, group, task);
     jobspec_check_artifacts(work, task);
+    jobspec_check_actions(work, task);
     jobspec_check_templates(work, task);
     jobspec_check_task_services(work, group, task);
     jobspec_check_payload_file(work, task);

@@ -141,6 +141,29 @@ static void decode_artifacts(struct decoding *decoding, const json_t *from, stru
     }
 }
 
+static void decode_actions(struct decoding *decoding, const json_t *from, struct task_spec *task)
+{
+    const json_t *list = json_object_get(from, "Actions"), *action;
+    size_t count = json_array_size(list), i;
+
+    if (count > SPEC_ACTIONS_MAX || (list != NULL && !json_is_array(list))) {
+        decoding_damaged(decoding, "Actions", "a list of actions");
+        return;
+    }
+    if (count == 0)
+        return;
+    task->actions = arena_new(&decoding->holder->arena, count * sizeof(*task->actions));
+    task->actions_count = count;
+    json_array_foreach(list, i, action)
+    {
+        struct spec_action *to = &task->actions[i];
+
+        to->name = decoding_text(decoding, action, "Name", SPEC_ACTION_NAME_SIZE);
+        to->command = decoding_text(decoding, action, "Command", SPEC_PLACE_SIZE);
+        to->arguments = decoding_texts(decoding, action, "Args");
+    }
+}
+
 /* An id of a user or a group; missing is -1. */
 static int64_t get_id(struct decoding *decoding, const json_t *from, const char *field)
 {
@@ -288,6 +311,7 @@ static void decode_task(struct decoding *decoding, const json_t *from, const jso
     decode_lifecycle(decoding, from, task);
     decode_csi_plugin(decoding, from, task);
     decode_artifacts(decoding, from, task);
+    decode_actions(decoding, from, task);
     decode_templates(decoding, from, task);
     decode_payload_file(decoding, from, task);
 }

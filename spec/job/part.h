@@ -140,6 +140,9 @@ bool spec_check_type(const char *text, enum spec_check_type *ret_type);
 void jobspec_default_csi_plugin(json_t *task);
 void jobspec_check_csi_plugins(struct jobspec_work *work, const json_t *group);
 
+/* The action blocks of tasks (action.c). */
+void jobspec_check_actions(struct jobspec_work *work, const json_t *task);
+
 /* The artifact blocks of tasks, in the same way. */
 void jobspec_default_artifacts(json_t *task);
 void jobspec_check_artifacts(struct jobspec_work *work, const json_t *task);

@@ -197,9 +197,9 @@ static const struct jobspec_field ui_fields[] = {
 static SCHEMA(ui, "ui", NULL, ui_fields);
 
 static const struct jobspec_field action_fields[] = {
-    TEXT(NULL, "Name", FATE_KEPT),
-    TEXT("command", "Command", FATE_KEPT),
-    TEXTS("args", "Args", FATE_KEPT),
+    TEXT(NULL, "Name", FATE_RUN),
+    TEXT("command", "Command", FATE_RUN),
+    TEXTS("args", "Args", FATE_RUN),
 };
 static SCHEMA(action, "action", "Name", action_fields);
 
@@ -514,7 +514,7 @@ static const struct jobspec_field task_fields[] = {
     DURATION("kill_timeout", "KillTimeout", FATE_RUN),
     TEXT("kill_signal", "KillSignal", FATE_RUN),
     DURATION("shutdown_delay", "ShutdownDelay", FATE_RUN),
-    KEPT("action", "Actions", BLOCKS, 0, &action, "nothing runs it yet"),
+    BLOCKS("action", "Actions", FATE_RUN, &action),
     KEPT("affinity", "Affinities", BLOCKS, 0, &jobspec_affinity, ONE_NODE),
     BLOCKS("constraint", "Constraints", FATE_PLACE, &jobspec_constraint),
     BLOCKS("artifact", "Artifacts", FATE_RUN, &artifact),

@@ -22,6 +22,7 @@ static const struct {
     {&jobspec_group_schema, "ShutdownDelay"},
     {&jobspec_group_schema, "MaxRunDuration"},
     {&jobspec_group_schema, "Services"},
+    {&jobspec_task, "Actions"},
     {&jobspec_task, "RestartPolicy"},
     {&jobspec_task, "Services"},
     {&jobspec_task, "KillSignal"},

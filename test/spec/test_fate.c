@@ -249,6 +249,8 @@ static void complete(const struct path *path, const struct jobspec_schema *schem
         rest = json_pack("{s:s}", "Spec", "@hourly");
     if (text_equal(schema->name, "csi_plugin"))
         rest = json_pack("{s:s, s:s}", "ID", "hp", "Type", "node");
+    if (text_equal(schema->name, "action"))
+        rest = json_pack("{s:s, s:s}", "Name", "flush", "Command", "/bin/true");
     if (text_equal(schema->name, "artifact"))
         rest = json_pack("{s:s}", "GetterSource", "https://sample/file");
     if (text_equal(schema->name, "template") && !text_equal(field->json, "SourcePath"))
@@ -463,6 +465,7 @@ static const struct {
     {"job", "Region"},
     {"group", "ShutdownDelay"},
     {"group", "MaxRunDuration"},
+    {"task", "Actions"},
     {"task", "KillSignal"},
     {"task", "KillTimeout"},
     {"task", "ShutdownDelay"},
@@ -497,6 +500,8 @@ static bool replaces(const struct path *path, const struct jobspec_schema *schem
                      const struct jobspec_field *field)
 {
     if (is_of_service(path)) /* who is registered goes by the newest */
+        return false;
+    if (text_equal(schema->name, "action")) /* and so does who runs one */
         return false;
     for (size_t i = 0; i < COUNT_OF(taken_in_place); i++) {
         if (text_equal(taken_in_place[i].block, schema->name) &&

@@ -534,7 +534,6 @@ static void test_what_servers_act_on_is_no_reason_to_refuse(void **state)
         {TASK ".Constraints", "[{'Operand': 'distinct_hosts', 'RTarget': 'true'}]"},
         {TASK ".Affinities", "[{'Novelty': 1}]"},
         {TASK ".ScalingPolicies", "[{'Type': 'vertical_cpu', 'Max': 1}]"},
-        {TASK ".Actions", "[{'Name': 'x', 'Command': 'y'}]"},
         {TASK ".RestartPolicy.RenderTemplates", "true"},
         {"Novelty", "{'Of': 'allocs'}"},
         {"Metrics", "7"},

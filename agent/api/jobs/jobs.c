@@ -11,6 +11,7 @@
 #include "server/alone/alone.h"
 #include "spec/cron.h"
 #include "spec/job.h"
+#include "spec/json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -142,6 +143,43 @@ void api_job_get(struct api_request *request)
         api_reply_and_keep(request, &to);
     else
         api_reply_written(request, &to); /* time goes by */
+}
+
+/* Those of TASK of GROUP, as Nomad lists them. */
+static void add_actions(json_t *list, const char *group, const json_t *task)
+{
+    const json_t *action;
+    size_t i;
+
+    json_array_foreach(json_object_get(task, "Actions"), i, action)
+    {
+        json_t *args = json_object_get(action, "Args");
+
+        check(json_array_append_new(list, json_pack("{s:O, s:O, s:O, s:O, s:s}", "Name",
+                                                    json_object_get(action, "Name"), "Command",
+                                                    json_object_get(action, "Command"), "Args",
+                                                    json_is_array(args) ? args : json_null(),
+                                                    "TaskName", json_object_get(task, "Name"),
+                                                    "TaskGroupName", group)) == 0);
+    }
+}
+
+void api_job_actions(struct api_request *request)
+{
+    const struct alone_job *job = api_find_job(request);
+    json_t *list;
+    const json_t *group, *task;
+    size_t g, t;
+
+    if (job == NULL)
+        return;
+    list = json_array();
+    json_array_foreach(json_object_get(job->job, "TaskGroups"), g, group)
+    {
+        json_array_foreach(json_object_get(group, "Tasks"), t, task)
+            add_actions(list, text_of(group, "Name"), task);
+    }
+    api_reply(request, list);
 }
 
 void api_job_allocations(struct api_request *request)

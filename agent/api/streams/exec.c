@@ -1,5 +1,6 @@
 /*
- * Commands in running tasks: /v1/client/allocation/:id/exec, a WebSocket.
+ * Commands in running tasks, by WebSocket: /v1/client/allocation/:id/exec, and /v1/job/:id/action,
+ * where the task's own job says what the command is.
  *
  * Follows nomad v1.1.2 command/agent/alloc_endpoint.go and plugins/drivers (ExecTaskStreaming): the
  * client sends {"stdin":{"data","close"}}, {"tty_size":{"height","width"}}, {} to show that he is
@@ -37,7 +38,9 @@ struct api_session {
     bool shakes_hands; /* its first message is one */
     bool terminal;
     char alloc[UUID_TEXT_SIZE], task[SPEC_NAME_SIZE];
-    json_t *command; /* array of texts, owned */
+    char job[SPEC_NAME_SIZE];           /* whose alloc that has to be, "": anybody's */
+    char action[SPEC_ACTION_NAME_SIZE]; /* "": the command is given */
+    json_t *command;                    /* array of texts, owned; NULL: it is an action's */
     struct api_session *next, **link;
 };
 
@@ -264,9 +267,41 @@ static void on_left(void *ctx)
 
 /* --- its beginning --- */
 
-static struct driver_session *start_in(struct api_session *session, const char *const *arguments,
-                                       struct err *err)
+/* What is to be run, borrowed from SPEC and SESSION: how many texts, 0 after saying why not. */
+static size_t arguments_of(const struct api_session *session, const struct task_spec *spec,
+                           const char *ret_arguments[DRIVER_SESSION_ARGUMENTS_MAX], struct err *err)
 {
+    size_t i = 0, at;
+    const json_t *word;
+
+    json_array_foreach(session->command, at, word)
+    {
+        ret_arguments[at] = json_string_value(word);
+    }
+    if (session->action[0] == '\0')
+        return json_array_size(session->command);
+    while (i < spec->actions_count && !text_equal(spec->actions[i].name, session->action))
+        i++;
+    if (i == spec->actions_count) {
+        (void)err_set(err, ERR_GONE, "action %s not found in task %s", session->action,
+                      session->task);
+        return 0;
+    }
+    const struct spec_action *action = &spec->actions[i];
+    if (action->arguments.count >= DRIVER_SESSION_ARGUMENTS_MAX) {
+        (void)err_set(err, ERR_LIMIT, "an action has at most %d arguments",
+                      DRIVER_SESSION_ARGUMENTS_MAX - 1);
+        return 0;
+    }
+    ret_arguments[0] = action->command;
+    memcpy(ret_arguments + 1, action->arguments.items,
+           action->arguments.count * sizeof(*ret_arguments));
+    return action->arguments.count + 1;
+}
+
+static struct driver_session *start_in(struct api_session *session, struct err *err)
+{
+    const char *arguments[DRIVER_SESSION_ARGUMENTS_MAX];
     struct parts *parts = session->api->parts;
     const struct task *task = core_task(parts->core, session->alloc, session->task);
     const struct alloc_spec *alloc = specs_find(parts->specs, session->alloc, err);
@@ -280,35 +315,34 @@ static struct driver_session *start_in(struct api_session *session, const char *
 
     if (alloc == NULL)
         return NULL;
+    if (session->job[0] != '\0' && !text_equal(session->job, alloc->job_id)) {
+        (void)err_set(err, ERR_GONE, "job %s does not have allocation %s", session->job,
+                      session->alloc);
+        return NULL;
+    }
     if (task == NULL || spec == NULL) {
         (void)err_set(err, ERR_GONE, "unknown task name \"%s\"", session->task);
         return NULL;
     }
-    if (launch_open(parts, alloc, spec, task, &launch, err) < 0)
+    size_t count = arguments_of(session, spec, arguments, err);
+    if (count == 0 || launch_open(parts, alloc, spec, task, &launch, err) < 0)
         return NULL;
-    struct driver_session *made =
-        driver_session_new(parts->drivers, &launch.start, arguments,
-                           json_array_size(session->command), session->terminal, &calls, err);
+    struct driver_session *made = driver_session_new(parts->drivers, &launch.start, arguments,
+                                                     count, session->terminal, &calls, err);
     launch_close(&launch);
     return made;
 }
 
 static void start(struct api_session *session)
 {
-    const char *arguments[DRIVER_SESSION_ARGUMENTS_MAX];
     struct err err = {0};
-    const json_t *word;
-    size_t at;
 
-    json_array_foreach(session->command, at, word)
-    {
-        arguments[at] = json_string_value(word);
-    }
-    session->session = start_in(session, arguments, &err);
+    session->session = start_in(session, &err);
     if (session->session == NULL)
         hang_up_err(session, &err);
     else
-        log_info("api", "session begins alloc=%s task=%s", session->alloc, session->task);
+        log_info("api", "session begins alloc=%s task=%s action=%s", session->alloc, session->task,
+                 log_value(session->action));
 }
 
 /* The command of the request, a new reference; NULL after refusing it. */
@@ -387,17 +421,19 @@ static bool is_welcome(struct api_request *request, const struct api_session *se
     return false;
 }
 
-void api_alloc_exec(struct api_request *request)
+/* In TASK of ALLOC of JOB, as they were given (JOB may be NULL); ACTION of it, or what the request
+ * says. */
+static void enter(struct api_request *request, const char *job, const char *alloc, const char *task,
+                  const char *action)
 {
-    const char *task = http_query(request->exchange, "task");
     char accepted[WEBSOCKET_KEY_SIZE];
     bool terminal = false, shakes_hands = false;
 
     if (!api_query_bool(request, "tty", &terminal) ||
         !api_query_bool(request, "ws_handshake", &shakes_hands) || !accept(request, accepted))
         return;
-    if (!uuid_is_valid(request->argument)) {
-        api_refuse(request, 404, "Unknown allocation \"%.40s\"", request->argument);
+    if (alloc == NULL || !uuid_is_valid(alloc)) {
+        api_refuse(request, 404, "Unknown allocation \"%.40s\"", alloc == NULL ? "" : alloc);
         return;
     }
     if (task == NULL || task[0] == '\0' || strlen(task) >= SPEC_NAME_SIZE) {
@@ -408,8 +444,8 @@ void api_alloc_exec(struct api_request *request)
         api_refuse(request, 503, "%d commands are run in tasks already: end one", API_SESSIONS_MAX);
         return;
     }
-    json_t *command = command_of(request);
-    if (command == NULL)
+    json_t *command = action == NULL ? command_of(request) : NULL;
+    if (command == NULL && action == NULL)
         return;
     struct api_session *session = calloc(1, sizeof(*session));
     check(session != NULL);
@@ -417,14 +453,52 @@ void api_alloc_exec(struct api_request *request)
     session->shakes_hands = shakes_hands;
     session->terminal = terminal;
     session->command = command;
-    (void)text_copy(session->alloc, sizeof(session->alloc), request->argument); /* a UUID */
-    (void)text_copy(session->task, sizeof(session->task), task);                /* it fits */
+    (void)text_copy(session->alloc, sizeof(session->alloc), alloc); /* a UUID */
+    (void)text_copy(session->task, sizeof(session->task), task);    /* it fits */
+    (void)text_copy(session->action, sizeof(session->action),
+                    action == NULL ? "" : action); /* likewise */
+    (void)text_copy(session->job, sizeof(session->job),
+                    job == NULL ? "" : job); /* a cut one is none */
     if (!is_welcome(request, session)) {
         json_decref(command);
         free(session);
         return;
     }
     begin(request, session, accepted);
+}
+
+/* The action that the request names; RET_GOOD is false after refusing it. */
+static const char *action_of(struct api_request *request, bool *ret_good)
+{
+    const char *action = http_query(request->exchange, "action");
+
+    *ret_good = action == NULL || strlen(action) < SPEC_ACTION_NAME_SIZE;
+    if (!*ret_good)
+        api_refuse(request, 400, "the name of an action has at most %d bytes",
+                   SPEC_ACTION_NAME_SIZE - 1);
+    return action != NULL && action[0] != '\0' ? action : NULL;
+}
+
+void api_alloc_exec(struct api_request *request)
+{
+    bool good;
+    const char *action = action_of(request, &good);
+
+    if (good)
+        enter(request, http_query(request->exchange, "job"), request->argument,
+              http_query(request->exchange, "task"), action);
+}
+
+void api_job_action(struct api_request *request)
+{
+    bool good;
+    const char *action = action_of(request, &good);
+
+    if (good && action == NULL)
+        api_refuse(request, 400, "must provide action name");
+    else if (good)
+        enter(request, request->argument, http_query(request->exchange, "allocID"),
+              http_query(request->exchange, "task"), action);
 }
 
 void api_sessions_close(struct api *api)

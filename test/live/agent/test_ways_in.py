@@ -214,6 +214,36 @@ def what_cannot_be_run_is_told():
     end(node)
 
 
+def a_command_of_the_job_is_run_by_its_name():
+    offered = [{'Name': 'greet', 'Command': '/bin/sh', 'Args': ['-c', 'echo $0 $FOO; exit 4', 'hey']}]
+    node, alloc = start(task('r', 'exec sleep 1000', Env={'FOO': 'bar'}, Actions=offered),
+                        task('s', 'exec sleep 1000', Actions=[{'Name': 'cat', 'Command': 'cat'}]))
+    assert node.get('/v1/job/job/actions') == [
+        dict(offered[0], TaskName='r', TaskGroupName='g'),
+        {'Name': 'cat', 'Command': 'cat', 'Args': None, 'TaskName': 's', 'TaskGroupName': 'g'}]
+    done = node.cli('job', 'action', '-job', 'job', '-i=false', 'greet', check=False)
+    assert (done.returncode, done.stdout) == (4, 'hey bar\n'), done
+    for words, said in ((['-job', 'job', 'other'], 'has no action "other"'),
+                        (['-job', 'job', '-task', 's', 'greet'], 'has no action "greet"'),
+                        (['greet'], '-job JOB'), (['-job', 'nobody', 'greet'], 'nobody')):
+        done = node.cli('job', 'action', *words, check=False)
+        assert done.returncode != 0 and said in done.stdout, (words, done)
+    before = start_ticks(int(next(iter(node.payloads()))))
+    changed = job(task('r', 'exec sleep 1000', Env={'FOO': 'bar'},
+                       Actions=[dict(offered[0], Args=['-c', 'echo new'])]),
+                  task('s', 'exec sleep 1000'))
+    node.run_job(changed)  # takes nobody's place
+    node.kill()
+    node.start()
+    assert node.alloc('job', 'g')['ID'] == alloc
+    assert start_ticks(int(next(iter(node.payloads())))) == before
+    done = node.cli('job', 'action', '-job', 'job', '-alloc', alloc, '-i=false', 'greet')
+    assert done.stdout == 'new\n', done
+    gone = Session(node, alloc, 's', ['x'], action='cat')
+    assert 'action cat not found in task s' in gone.hear_all().closed[1], gone.closed
+    end(node)
+
+
 def input_is_passed_on_as_it_is_taken():
     node, alloc, _ = start_both()
     text = ''.join('%d\n' % number for number in range(400000))
@@ -811,6 +841,7 @@ if __name__ == '__main__':
         a_log_whose_alloc_goes_ends,
         a_command_runs_as_its_task_does,
         what_cannot_be_run_is_told,
+        a_command_of_the_job_is_run_by_its_name,
         input_is_passed_on_as_it_is_taken,
         a_terminal_is_one,
         a_session_ends_with_whoever_asked,
