@@ -25,8 +25,13 @@ int hooks_directory_make(int parent_fd, const char *name, mode_t mode,
                          const struct host_user *owner, const char *shown, int *ret_fd,
                          struct err *err);
 
-/* The payload that the step was asked to write (hooks_payload_begin), into the task's directory. */
-int hooks_payload_write(const struct hook_request *request, int task_fd,
+/* What is to be written into the directory of the task of ASKED, a new reference, and writing it;
+ * NULL: nothing. */
+json_t *hooks_payload_order(const struct hook_run *asked);
+int hooks_payload_write(const struct hook_request *request, const json_t *order, int task_fd,
                         const struct host_user *owner, struct err *err);
+json_t *hooks_identity_order(const struct hook_run *asked);
+int hooks_identity_write(const struct hook_request *request, const json_t *order, int task_fd,
+                         const struct host_user *owner, struct err *err);
 
 #endif

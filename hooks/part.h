@@ -149,7 +149,7 @@ bool hooks_await_plugins(struct hooks *hooks);
 /* Nobody is told any more. */
 void hooks_forget_plugins(struct hooks *hooks);
 
-hook_begin hooks_payload_begin, hooks_artifacts_begin, hooks_render_begin;
+hook_begin hooks_task_dir_begin, hooks_artifacts_begin, hooks_render_begin;
 hook_function hooks_artifacts_prepare, hooks_render, hooks_watch, hooks_watch_end;
 
 /* Where the task NAME knows its own directory and the one that its alloc shares to be; "": TASK is

@@ -30,39 +30,30 @@ static bool is_done(const struct hook_run *asked)
     return false;
 }
 
-/* The order: the path in the task's directory, a line's end, and the payload in base64; of what is
- * written already, nothing of it but that end. */
-int hooks_payload_begin(const struct hooks *hooks, const struct hook_run *asked, char **ret_order,
-                        struct err *err)
+/* The order: path in the task's directory, and payload; of what is written already, neither. */
+json_t *hooks_payload_order(const struct hook_run *asked)
 {
     const char *file = asked->task->payload_file, *payload = asked->alloc->payload;
-    size_t size = strlen(file) + strlen(payload) + sizeof("local/\n");
 
-    (void)hooks;
-    (void)err; /* nothing can go wrong */
     if (file[0] == '\0' || payload[0] == '\0')
-        return 0;
-    *ret_order = malloc(size);
-    check(*ret_order != NULL);
-    if (is_done(asked))
-        check(text_copy(*ret_order, size, "\n"));
-    else
-        check(text_format(*ret_order, size, "local/%s\n%s", file, payload));
-    return 0;
+        return NULL;
+    return is_done(asked) ? json_object()
+                          : json_pack("{s:o, s:s}", "Path", json_sprintf("local/%s", file),
+                                      "Payload", payload);
 }
 
 static int write_payload(const struct hook_request *request, int task_fd,
-                         const struct host_user *owner, const char *payload, struct err *err)
+                         const struct host_user *owner, const char *path, const char *payload,
+                         struct err *err)
 {
     const struct stat wanted = {
         .st_mode = PAYLOAD_MODE, .st_uid = owner->uid, .st_gid = owner->gid};
-    size_t length = (size_t)(payload - request->order) - 1;
-    char path[SPEC_PLACE_SIZE + 16], name[NAME_SIZE];
+    char name[NAME_SIZE];
     scoped_fd int directory = -1;
     bool gives = request->privileged;
     uint8_t *bytes;
+    size_t length;
 
-    check(text_format(path, sizeof(path), "%.*s", (int)length, request->order));
     check(jobspec_payload(payload, &bytes, &length)); /* it was looked at when it was decoded */
     int code = hooks_file_enter(task_fd, path, gives ? owner : NULL, name, &directory, err);
     if (code == 0)
@@ -71,18 +62,19 @@ static int write_payload(const struct hook_request *request, int task_fd,
     return code == 0 ? 0 : err_wrap(err, "failed to write the dispatch payload");
 }
 
-int hooks_payload_write(const struct hook_request *request, int task_fd,
+int hooks_payload_write(const struct hook_request *request, const json_t *order, int task_fd,
                         const struct host_user *owner, struct err *err)
 {
-    const char *line_end = strchr(request->order, '\n');
+    const char *path = json_string_value(json_object_get(order, "Path"));
+    int code = 0;
 
-    if (line_end == NULL)
+    if (order == NULL)
         return 0;
-    if (line_end != request->order) {
-        int code = write_payload(request, task_fd, owner, line_end + 1, err);
-        if (code != 0)
-            return code;
-    }
+    if (path != NULL)
+        code = write_payload(request, task_fd, owner, path,
+                             json_string_value(json_object_get(order, "Payload")), err);
+    if (code != 0)
+        return code;
     return results_set(request->results, TASK_HOOK_TASK_DIR, RESULT_DATA, done_key, "", 0) == 0
                ? 0
                : err_set(err, ERR_LIMIT, "too many results"); /* it is the first */

@@ -80,7 +80,7 @@ static bool has_services(const struct hook_subject *subject)
 #define TASK_ROWS(ROW)                                                                             \
     ROW(VALIDATE,  checks_user, LOOP(PRESTART, hooks_validate))                                    \
     ROW(TASK_DIR,  always,                                                                         \
-                                POOL_BEGUN(PRESTART, hooks_task_dir_build, hooks_payload_begin),   \
+                                POOL_BEGUN(PRESTART, hooks_task_dir_build, hooks_task_dir_begin),  \
                                 POOL(STOP,     hooks_task_dir_strip))                              \
     ROW(LOGS,      keeps_logs,  POOL(PRESTART, hooks_logs_prepare))                                \
     ROW(VOLUMES,   has_volumes, LOOP(PRESTART, hooks_volumes))                                     \

@@ -31,6 +31,8 @@ enum {
     SECRETS_BYTES = 1024 * 1024,
 };
 
+static const char payload_key[] = "Payload", identity_key[] = "Identity";
+
 /* The user of the task; the daemon's own if it names none, or cannot be given anything anyway. */
 static int find_owner(const struct hook_request *request, struct host_user *ret_owner,
                       struct err *err)
@@ -102,6 +104,36 @@ static int mount_secrets(const struct hook_request *request, int task_fd,
     return code;
 }
 
+/* The files that are in it before anything else: the payload and the identity. */
+int hooks_task_dir_begin(const struct hooks *hooks, const struct hook_run *asked, char **ret_order,
+                         struct err *err)
+{
+    json_t *order = json_pack("{s:o*, s:o*}", payload_key, hooks_payload_order(asked), identity_key,
+                              hooks_identity_order(asked));
+
+    (void)hooks;
+    (void)err; /* nothing can go wrong */
+    check(order != NULL);
+    if (json_object_size(order) > 0)
+        *ret_order = json_dumps(order, JSON_COMPACT);
+    json_decref(order);
+    return 0;
+}
+
+static int write_files(const struct hook_request *request, int task_fd,
+                       const struct host_user *owner, struct err *err)
+{
+    json_t *order = json_loads(request->order, 0, NULL); /* NULL: there are none */
+    int code =
+        hooks_payload_write(request, json_object_get(order, payload_key), task_fd, owner, err);
+
+    if (code == 0)
+        code = hooks_identity_write(request, json_object_get(order, identity_key), task_fd, owner,
+                                    err);
+    json_decref(order);
+    return code;
+}
+
 int hooks_task_dir_build(const struct hook_request *request, struct err *err)
 {
     scoped_fd int root = -1, task = -1;
@@ -125,7 +157,7 @@ int hooks_task_dir_build(const struct hook_request *request, struct err *err)
     if (code == 0 && was_there) /* a new one has its owner and mode from its birth */
         code = make(request, task, "secrets", OWN_MODE, &owner, err);
     if (code == 0)
-        code = hooks_payload_write(request, task, &owner, err);
+        code = write_files(request, task, &owner, err);
     return code;
 }
 

@@ -137,7 +137,8 @@ static void hide_all(json_t *values)
 void inspect_redact(json_t *value)
 {
     static const char *const texts = "EmbeddedTmpl, Payload, secret";
-    static const char *const lists = "Env, GetterHeaders, GetterOptions, MountFlags";
+    static const char *const lists =
+        "Env, GetterHeaders, GetterOptions, MountFlags, SignedIdentities";
     const char *name;
     json_t *item;
     size_t i;

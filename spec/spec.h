@@ -258,6 +258,13 @@ struct spec_service {
     size_t checks_count; /* at most SPEC_CHECKS_MAX of an alloc */
 };
 
+/* The token by which a task is known to servers, and how it comes to see it. */
+struct spec_identity {
+    const char *token; /* a secret: never printed, "": none that it sees */
+    bool env;          /* as NOMAD_TOKEN */
+    const char *file;  /* beneath the task's directory, "": in none */
+};
+
 /* A command that users run in the task by its name. */
 struct spec_action {
     const char *name, *command;
@@ -278,6 +285,7 @@ struct task_spec {
     size_t volume_mounts_count;         /* at most SPEC_MOUNTS_MAX */
     struct spec_csi_plugin *csi_plugin; /* NULL: it is none */
     const char *payload_file;           /* in `local`, for the alloc's payload; "": nowhere */
+    struct spec_identity identity;
     struct spec_template *templates;
     size_t templates_count; /* at most SPEC_TEMPLATES_MAX */
     struct spec_artifact *artifacts;

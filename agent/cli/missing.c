@@ -8,7 +8,7 @@ static const char one_namespace[] = "there is one namespace here, \"default\"";
 static const char no_variables[] = "variables are not kept here";
 static const char enterprise[] = "it is of Nomad Enterprise";
 static const char no_servers[] = "this node is its own control plane: there are no servers";
-static const char no_keys[] = "there is no keyring: tasks get no identity tokens yet";
+static const char no_keys[] = "there is no keyring: it is servers who sign identities";
 
 /* clang-format off */
 static const struct {

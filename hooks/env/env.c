@@ -383,6 +383,14 @@ static int clean_names(struct build *build)
     return 0;
 }
 
+/* For the task itself only: what is made of its services is told to others. */
+static int add_identity(struct build *build)
+{
+    const struct spec_identity *identity = &build->task->identity;
+
+    return identity->env ? set_text(build, "NOMAD_TOKEN", identity->token) : 0;
+}
+
 static int build_task(struct build *build, const uint8_t *results, uint32_t results_bytes)
 {
     int code = add_directories(build);
@@ -421,7 +429,9 @@ int hooks_env_build(const struct hooks *hooks, const struct alloc_spec *alloc,
         return err_set(err, ERR_CORRUPT, "the results of the task's hooks are damaged");
     json_t *status = hooks_network_status(results, results_bytes);
     build.status = status;
-    int code = build_task(&build, results, results_bytes);
+    int code = add_identity(&build);
+    if (code == 0)
+        code = build_task(&build, results, results_bytes);
     json_decref(status);
     return code;
 }

@@ -647,6 +647,7 @@ static void decode_alloc(struct decoding *decoding, const json_t *alloc, struct 
     decode_history(decoding, alloc, spec);
     decode_job(decoding, job, spec);
     decode_group(decoding, group, json_object_get(job, "Meta"), spec);
+    decode_identities(decoding, alloc, group, spec);
     decode_ports(decoding, alloc, group, spec);
     decode_volumes(decoding, alloc, group, spec);
     decode_services(decoding, group, spec);

@@ -43,6 +43,10 @@ struct spec_pairs decoding_pairs(struct decoding *decoding, const json_t *const 
 
 struct spec_texts decoding_texts(struct decoding *decoding, const json_t *from, const char *field);
 
+/* Those of the tasks of GROUP, after the tasks (identity.c). */
+void decode_identities(struct decoding *decoding, const json_t *alloc, const json_t *group,
+                       struct alloc_spec *spec);
+
 /* Those of GROUP and its tasks, after the tasks, whose names they have (decode_services.c). */
 void decode_services(struct decoding *decoding, const json_t *group, struct alloc_spec *spec);
 

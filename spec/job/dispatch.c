@@ -123,6 +123,11 @@ void jobspec_check_dispatch(struct jobspec_work *work, const json_t *job)
 
 const char *spec_payload_fault(const char *file)
 {
+    return spec_file_fault(file, "escapes the directory \"local\" of the task");
+}
+
+const char *spec_file_fault(const char *file, const char *escapes)
+{
     if (strlen(file) >= SPEC_PLACE_SIZE)
         return "is too long";
     if (file[0] == '\0' || text_ends_with(file, "/"))
@@ -131,7 +136,7 @@ const char *spec_payload_fault(const char *file)
         size_t length = strcspn(file, "/");
 
         if (length == 2 && memcmp(file, "..", 2) == 0)
-            return "escapes the directory \"local\" of the task";
+            return escapes;
         file += length + (file[length] == '/');
     }
     return NULL;

@@ -163,6 +163,19 @@ void jobspec_check_dispatch(struct jobspec_work *work, const json_t *job);
 void jobspec_check_payload_file(struct jobspec_work *work, const json_t *task);
 const char *spec_payload_fault(const char *file); /* NULL: it is one */
 
+/* Why FILE is no path of a file beneath a directory; ESCAPES: if it leads out of it. */
+const char *spec_file_fault(const char *file, const char *escapes);
+
+/* --- identities: tokens that servers sign for a task (identity.c) --- */
+
+/* IDENTITY as a server sends it, with what matters here: a new reference; NULL: nobody sees it. */
+json_t *jobspec_prepare_identity(const json_t *identity);
+void jobspec_check_identity(struct jobspec_work *work, const json_t *task);
+
+/* Puts the tokens of SENT, an alloc, into ALLOC, for those tasks of GROUP that see theirs.
+ * ERR_CORRUPT: one is missing, or no token. */
+int jobspec_put_identities(json_t *alloc, const json_t *group, const json_t *sent, struct err *err);
+
 /* The periodic block of a job, in the same way. */
 void jobspec_default_periodic(json_t *job);
 void jobspec_check_periodic(struct jobspec_work *work, const json_t *job);

@@ -246,7 +246,9 @@ static void refuse(struct jobspec_work *work, const struct jobspec_field *field,
     const char *name = jobspec_name_of(work, field);
 
     work->refused = true;
-    if (block)
+    if (field->fate == FATE_SERVED)
+        jobspec_complain_at(work, place, field->advice, "%s is for jobs of servers only", name);
+    else if (block)
         jobspec_complain_at(work, place, field->advice, "the block \"%s\" is not supported yet",
                             name);
     else
@@ -725,7 +727,7 @@ static void read_member(struct jobspec_work *work, const struct jobspec_schema *
         return;
     if (work->served && (is_of_servers(schema, field) || is_unsaid(field, value)))
         return;
-    if (field->fate == FATE_REFUSED) {
+    if (field->fate == FATE_REFUSED || (field->fate == FATE_SERVED && !work->served)) {
         if (!jobspec_is_empty(value))
             refuse(work, field, nowhere, false);
     } else if (json_object_get(object, field->json) != NULL) {

@@ -63,6 +63,11 @@ enum { WHOLE_MAX = INT32_MAX };
     {                                                                                              \
         NULL, json, KIND_ANY, FATE_SERVER, 0, 0, NULL, NULL                                        \
     }
+/* What a server adds to a job, or what only it can give; ADVICE is for jobs of this node's own. */
+#define BLOCK_SERVED(json, schema, advice)                                                         \
+    {                                                                                              \
+        NULL, json, KIND_BLOCK, FATE_SERVED, 0, 0, schema, advice                                  \
+    }
 /* Kept and not acted on, unless it is empty; ADVICE says what happens instead. */
 #define KEPT(hcl, json, kind, max, schema, advice)                                                 \
     {                                                                                              \
@@ -397,6 +402,14 @@ static const struct jobspec_field dispatch_payload_fields[] = {
 };
 static SCHEMA(dispatch_payload, "dispatch_payload", NULL, dispatch_payload_fields);
 
+/* Of the default one; what else is said of it is for servers, who sign it. */
+static const struct jobspec_field identity_fields[] = {
+    BOOL("env", "Env", FATE_SERVED),
+    BOOL("file", "File", FATE_SERVED),
+    TEXT("filepath", "Filepath", FATE_SERVED),
+};
+static SCHEMA(identity, "identity", NULL, identity_fields);
+
 static const struct jobspec_field parameterized_fields[] = {
     TEXT("payload", "Payload", FATE_PLACE),
     TEXTS("meta_required", "MetaRequired", FATE_PLACE),
@@ -494,6 +507,8 @@ static const struct jobspec_field service_fields[] = {
 };
 SCHEMA(jobspec_service, "service", NULL, service_fields);
 
+#define NO_IDENTITY                                                                                \
+    "remove it: servers sign identities, and this node is its own control plane"
 #define ONLY_DISPATCHED                                                                            \
     "submit the parameterized job without it, and dispatch that: cairn job dispatch"
 
@@ -521,8 +536,8 @@ static const struct jobspec_field task_fields[] = {
     REFUSED("consul", "Consul", "remove it: cairn does not talk to Consul yet"),
     BLOCK("csi_plugin", "CSIPluginConfig", FATE_RUN, &csi_plugin),
     BLOCK("dispatch_payload", "DispatchPayload", FATE_RUN, &dispatch_payload),
-    REFUSED("identity", "Identities", "remove it: tasks get no identity tokens yet"),
-    REFUSED(NULL, "Identity", "remove it: tasks get no identity tokens yet"),
+    REFUSED("identity", "Identities", NO_IDENTITY),
+    BLOCK_SERVED("Identity", &identity, NO_IDENTITY),
     REFUSED("kind", "Kind", "remove it: Consul Connect is not available yet"),
     REFUSED("scaling", "ScalingPolicies",
             "remove it: what a task asks for is not scaled (in Nomad that needs Enterprise)"),

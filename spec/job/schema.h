@@ -35,6 +35,7 @@ enum jobspec_fate {
     FATE_RUN,     /* an alloc runs by it: in its JSON, and a change replaces it or goes to it */
     FATE_PLACE,   /* the control plane acts on it: whether, when and how often it places allocs */
     FATE_KEPT,    /* kept with the job and not acted on: a warning says so */
+    FATE_SERVED,  /* an alloc of servers runs by it; in other jobs an error unless empty */
     FATE_SERVER,  /* JSON only: set by a server, dropped on input */
     FATE_REFUSED, /* not made yet: an error unless empty */
 };

@@ -241,6 +241,8 @@ static int make_value(struct placing *placing, const json_t *job, json_t **ret_v
         code = put_plugins(placing, *ret_value, err);
     if (code == 0)
         put_rest(placing, *ret_value);
+    if (code == 0)
+        code = jobspec_put_identities(*ret_value, placing->group, placing->alloc, err);
     free(history);
     return code;
 }

@@ -31,27 +31,22 @@ static json_t *copy_of(const json_t *object)
 
 /* --- what is not of the job's file --- */
 
-/* True if the token of IDENTITY is handed to the task.  Servers give each task one that nobody
- * sees. */
-static bool is_handed_out(const json_t *identity)
-{
-    return json_is_true(json_object_get(identity, "Env")) ||
-           json_is_true(json_object_get(identity, "File"));
-}
-
-static void drop_identities(json_t *task)
+/* What nobody sees of them servers have for themselves. */
+static void prepare_identities(json_t *task)
 {
     json_t *all = json_object_get(task, "Identities"), *kept = json_array(), *identity;
+    json_t *own = jobspec_prepare_identity(json_object_get(task, "Identity"));
     size_t i;
 
     json_array_foreach(all, i, identity)
     {
-        if (is_handed_out(identity))
-            check(json_array_append(kept, identity) == 0);
+        json_t *seen = jobspec_prepare_identity(identity);
+
+        if (seen != NULL)
+            check(json_array_append_new(kept, seen) == 0);
     }
     check(json_object_set_new(task, "Identities", kept) == 0);
-    if (!is_handed_out(json_object_get(task, "Identity")))
-        (void)json_object_del(task, "Identity"); /* missing is fine */
+    check(json_object_set_new(task, "Identity", own == NULL ? json_null() : own) == 0);
 }
 
 /* TASK as it may be read, with what it was given; a new reference. */
@@ -63,7 +58,7 @@ static json_t *prepare_task(const json_t *task, const json_t *given)
     json_t *copy = copy_of(task);
 
     drop(copy, of_servers, COUNT_OF(of_servers));
-    drop_identities(copy);
+    prepare_identities(copy);
     if (resources == NULL || json_is_null(resources) || json_is_object(resources)) {
         json_t *all = json_is_object(resources) ? copy_of(resources) : json_object();
 

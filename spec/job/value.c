@@ -71,7 +71,7 @@ json_t *jobspec_arrange(const struct jobspec_schema *schema, const json_t *value
         const struct jobspec_field *field = &schema->fields[i];
         json_t *from = field->json == NULL ? NULL : json_object_get(value, field->json), *to;
 
-        if (from == NULL || (run_only && field->fate != FATE_RUN))
+        if (from == NULL || (run_only && field->fate != FATE_RUN && field->fate != FATE_SERVED))
             continue;
         if (field->kind == KIND_BLOCK) {
             to = jobspec_arrange(field->block, from, run_only);

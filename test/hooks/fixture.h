@@ -115,6 +115,7 @@ static inline int fixture_make(void **state)
         .config_json = "{}",
         .kill_signal = "",
         .payload_file = "",
+        .identity = {.token = "", .file = ""},
     };
     fixture->alloc = (struct alloc_spec){
         .id = ALLOC_ID,

@@ -227,6 +227,7 @@ static void test_environment_of_a_full_task_is_as_documented(void **state)
         "NOMAD_SHORT_ALLOC_ID=5b4c3f8e",
         "NOMAD_TASK_DIR=@/web/local",
         "NOMAD_TASK_NAME=web",
+        "NOMAD_TOKEN=a.b.c",
         "SECOND=1 red stone ${LATER} linux/r7",
         NULL,
     };
@@ -242,6 +243,7 @@ static void test_environment_of_a_full_task_is_as_documented(void **state)
     fixture->node.meta = (struct spec_pairs){node_meta, 1};
     fixture->alloc.index = 3;
     fixture->alloc.job_parent_id = "shop-parent";
+    fixture->task.identity = (struct spec_identity){.token = "a.b.c", .env = true, .file = ""};
     fixture->task.meta = (struct spec_pairs){meta, COUNT_OF(meta)};
     fixture->task.env = (struct spec_pairs){env, COUNT_OF(env)};
     fixture->task.resources = (struct spec_resources){.cpu_mhz = 500,
@@ -261,6 +263,25 @@ static void test_environment_of_a_full_task_is_as_documented(void **state)
 }
 
 /* after a restart of the daemon the payload starts with the same, byte for byte. */
+/* What is made of its services is told to others; and a file alone is no variable. */
+static void test_a_token_is_in_no_other_environment(void **state)
+{
+    struct fixture *fixture = *state;
+    struct arena arena = {0};
+    struct hooks_env env = {.arena = &arena};
+
+    fixture->task.identity = (struct spec_identity){.token = "a.b.c", .env = true, .file = ""};
+    assert_int_equal(hooks_env_build_task(fixture->hooks, &fixture->alloc, &fixture->task, NULL,
+                                          &env, &fixture->scratch.err),
+                     0);
+    assert_null(hooks_env_find(&env, "NOMAD_TOKEN", strlen("NOMAD_TOKEN")));
+    arena_free(&arena);
+    fixture->task.identity = (struct spec_identity){.token = "a.b.c", .file = "secrets/t"};
+    struct hooks_launch *launch = prepare(fixture, NULL);
+    assert_null(value_of(launch, "NOMAD_TOKEN"));
+    hooks_launch_free(launch);
+}
+
 static void test_environment_is_the_same_each_time(void **state)
 {
     struct fixture *fixture = *state;
@@ -486,6 +507,7 @@ int main(void)
         TEST(test_damaged_results_are_refused),
         TEST(test_environment_of_the_smallest_task_is_as_documented),
         TEST(test_environment_of_a_full_task_is_as_documented),
+        TEST(test_a_token_is_in_no_other_environment),
         TEST(test_environment_is_the_same_each_time),
         TEST(test_names_are_cleaned_where_nomad_cleans_them),
         TEST(test_isolated_drivers_see_their_own_paths_and_images_no_host),

@@ -89,13 +89,14 @@ static void test_summary_of_a_task_says_how_it_went(void **state)
 
 static void test_secrets_are_gone_wherever_they_are(void **state)
 {
-    json_t *json = json_loads("{\"Env\":{\"A\":\"x\"},\"Tasks\":[{\"Env\":{\"B\":\"x\"},\"Name\":"
-                              "\"web\",\"Artifacts\":[{\"GetterHeaders\":{\"H\":\"x\"}}],"
-                              "\"Templates\":[{\"DestPath\":\"y\",\"EmbeddedTmpl\":\"x\"}],"
-                              "\"Config\":{\"deep\":{\"secret\":\"x\",\"open\":\"y\"}}}],"
-                              "\"Volumes\":{\"v\":{\"MountOptions\":{\"FSType\":\"cifs\","
-                              "\"MountFlags\":[\"password=x\",\"ro\"]}}}}",
-                              0, NULL);
+    json_t *json = json_loads(
+        "{\"Env\":{\"A\":\"x\"},\"Tasks\":[{\"Env\":{\"B\":\"x\"},\"Name\":"
+        "\"web\",\"Artifacts\":[{\"GetterHeaders\":{\"H\":\"x\"}}],"
+        "\"Templates\":[{\"DestPath\":\"y\",\"EmbeddedTmpl\":\"x\"}],"
+        "\"Config\":{\"deep\":{\"secret\":\"x\",\"open\":\"y\"}}}],"
+        "\"Volumes\":{\"v\":{\"MountOptions\":{\"FSType\":\"cifs\","
+        "\"MountFlags\":[\"password=x\",\"ro\"]}}},\"SignedIdentities\":{\"web\":\"x\"}}",
+        0, NULL);
 
     (void)state;
     assert_non_null(json);
@@ -103,7 +104,8 @@ static void test_secrets_are_gone_wherever_they_are(void **state)
     char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
     assert_string_equal(
         text,
-        "{\"Env\":{\"A\":\"***\"},\"Tasks\":[{\"Artifacts\":[{\"GetterHeaders\":"
+        "{\"Env\":{\"A\":\"***\"},\"SignedIdentities\":{\"web\":\"***\"},\"Tasks\":[{\"Artifacts\":"
+        "[{\"GetterHeaders\":"
         "{\"H\":\"***\"}}],\"Config\":{\"deep\":{\"open\":"
         "\"y\",\"secret\":\"***\"}},\"Env\":{\"B\":\"***\"},\"Name\":"
         "\"web\",\"Templates\":[{\"DestPath\":\"y\","

@@ -59,7 +59,9 @@ FINDERS = [
                [OUT + '/test/server/test_nomad_claims'], [OUT + '/test/server/test_nomad_seeds'],
                [OUT + '/test/spec/test_fate'], [OUT + '/test/hooks/test_run'],
                [OUT + '/test/hooks/test_network'], [OUT + '/test/hooks/test_artifacts'],
-               [OUT + '/test/hooks/test_render']], 30),
+               [OUT + '/test/hooks/test_render'], [OUT + '/test/hooks/test_identity'],
+               [OUT + '/test/hooks/test_env'], [OUT + '/test/spec/test_served'],
+               [OUT + '/test/inspect/test_words']], 30),
     ('mounts', [[OUT + '/test/csi/test_volume_steps']], 90),
     ('stories', [[CAIRN, 'sim', '-story', os.path.basename(path)[:-len('.story')]]
                  for path in sorted(glob.glob(os.path.join(ROOT, 'sim/stories/*.story')))], 20),

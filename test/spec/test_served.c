@@ -301,10 +301,6 @@ static void test_what_is_not_made_yet_is_refused_by_name(void **state)
          "task \"server\": Vault is not supported yet"},
         {TASK ".Consul", "{'Cluster': 'default'}", "task \"server\": Consul is not supported yet"},
         {TASK ".Kind", "'connect-proxy:x'", "task \"server\": Kind is not supported yet"},
-        {TASK ".Identity", "{'Name': 'default', 'Env': true}",
-         "task \"server\": Identity is not supported yet"},
-        {TASK ".Identity", "{'Name': 'default', 'File': true}",
-         "task \"server\": Identity is not supported yet"},
         {TASK ".Identities", "[{'Name': 'a'}, {'Name': 'b', 'File': true}]",
          "task \"server\": Identities is not supported yet"},
         {TASK ".Schedule", "{'Cron': {'Start': '* * * * *'}}",
@@ -488,6 +484,9 @@ static void test_empty_values_of_their_types_say_nothing(void **state)
         {TASK ".VolumeMounts", "[]"},
         {TASK ".Vault", "{'Policies': null, 'Role': '', 'Env': false, 'ChangeMode': ''}"},
         {TASK ".Identities", "[{'Name': 'quiet', 'Audience': ['x'], 'TTL': 3600000000000}]"},
+        {TASK ".Identity", "{'Name': 'default', 'Filepath': 'x', 'ChangeMode': 'restart'}"},
+        {"SignedIdentities", "{'server': 'a.b.c'}"},
+        {"SigningKeyID", "'" OTHER_ID "'"},
         {TASK ".Resources.Devices", "[]"},
         {TASK ".Resources.NUMA", "{'Affinity': '', 'Devices': null}"},
         {TASK ".Schedule", "{}"},
@@ -854,6 +853,76 @@ static void test_a_payload_is_there_as_it_was_dispatched(void **state)
 
 /* --- what whoever places it hears --- */
 
+static int read_identity(const char *identity, const char *tokens)
+{
+    json_t *alloc = value_of(BASE);
+
+    put(alloc, TASK ".Identity", identity);
+    put(alloc, "SignedIdentities", tokens);
+    return read_alloc(alloc);
+}
+
+static void test_a_token_comes_with_who_sees_it(void **state)
+{
+    static const struct {
+        const char *identity;
+        bool env;
+        const char *file;
+    } cases[] = {
+        {"{'Name': 'default', 'Env': true}", true, ""},
+        {"{'Name': 'default', 'File': true, 'TTL': 0}", false, "secrets/nomad_token"},
+        {"{'Env': true, 'File': true, 'Filepath': 'local/a/token'}", true, "local/a/token"},
+        {"{'File': true, 'Filepath': '/secrets/x'}", false, "secrets/x"},
+        {"{'Env': true, 'File': false, 'Filepath': 'x'}", true, ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        assert_int_equal(
+            read_identity(cases[i].identity, "{'server': 'ey_J.e-30.x', 'other': 'a'}"), 0);
+        assert_text("SignedIdentities", "{'server': 'ey_J.e-30.x'}");
+        assert_string_equal(spec->tasks[0].identity.token, "ey_J.e-30.x");
+        assert_int_equal(spec->tasks[0].identity.env, cases[i].env);
+        assert_string_equal(spec->tasks[0].identity.file, cases[i].file);
+    }
+    assert_int_equal(read_with("SignedIdentities", "{'server': 'ey_J.e-30.x'}"), 0);
+    assert_null(json_object_get(text, "SignedIdentities")); /* it sees none: nothing keeps it */
+    assert_string_equal(spec->tasks[0].identity.token, "");
+}
+
+static void test_without_a_token_that_it_asks_for_it_does_not_run(void **state)
+{
+    static const char *const tokens[] = {"null",
+                                         "{}",
+                                         "{'other': 'a.b.c'}",
+                                         "{'server': ''}",
+                                         "{'server': 7}",
+                                         "{'server': 'a b'}",
+                                         "{'server': 'a\\nX-Other: b'}"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(tokens); i++) {
+        assert_int_equal(read_identity("{'Env': true}", tokens[i]), ERR_CORRUPT);
+        assert_string_equal(err.text, "the server sent no identity of the task \"server\", which "
+                                      "asks for it");
+    }
+}
+
+static void test_a_token_goes_to_no_file_that_is_not_its_tasks(void **state)
+{
+    static const char *const files[] = {"../alloc/x", "local/../../x", "/..", "local/"};
+    char identity[64];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        assert_true(
+            text_format(identity, sizeof(identity), "{'File': true, 'Filepath': '%s'}", files[i]));
+        assert_int_equal(read_identity(identity, "{'server': 'a.b.c'}"), ERR_INVALID);
+        assert_non_null(strstr(err.text, "task \"server\": the file of the identity "));
+        assert_null(strstr(err.text, "a.b.c"));
+    }
+}
+
 static void test_what_else_is_said_is_told(void **state)
 {
     json_t *alloc = value_of(BASE);
@@ -1017,6 +1086,9 @@ int main(void)
         TEST(test_what_is_not_packed_well_is_not_unpacked),
         TEST(test_each_kind_of_element_is_unpacked),
         TEST(test_a_payload_is_there_as_it_was_dispatched),
+        TEST(test_a_token_comes_with_who_sees_it),
+        TEST(test_without_a_token_that_it_asks_for_it_does_not_run),
+        TEST(test_a_token_goes_to_no_file_that_is_not_its_tasks),
         TEST(test_what_else_is_said_is_told),
         TEST(test_what_is_not_said_is_not_told),
         TEST(test_older_servers_say_otherwise_how_long_it_goes_on_alone),
