@@ -165,6 +165,15 @@ void life_reply(struct life *life, uint64_t token, int code, const struct err *e
  * at once. */
 void life_after_commit(struct life *life, life_answer *answer, void *ctx);
 
+/* --- waiting for others --- */
+
+/* WAITS_FOR is asked of an alloc in A_WAITING whether those that it waits for are more than its
+ * record names, and have not all ended; before the first turn.  NULL: of none they are. */
+void life_others(struct life *life, bool (*waits_for)(void *ctx, const char *alloc), void *ctx);
+
+/* What it says of ALLOC may be otherwise by now. */
+void life_look_again(struct life *life, const char *alloc);
+
 /* --- watching --- */
 
 /* What a watcher wants to hear of. */

@@ -196,6 +196,17 @@ uint64_t policy_beat_again_ms(const struct heartbeat *last, uint64_t now_ms, uin
 /* The same of a question for allocs; it is asked at once when the servers are heard of. */
 uint64_t policy_ask_again_ms(uint64_t draw);
 
+/* True if who waits for the end of an alloc need not any more that servers say has this client
+ * status: it has ended, or nobody knows, as its node is away, which they wait for no longer. */
+bool policy_is_over_for_others(const char *client_status);
+
+/* The same of a question for it that failed, CODE and TEXT as of policy_claim_trouble: there is no
+ * such alloc any more, or this node may not know. */
+bool policy_awaits_in_vain(int code, const char *text);
+
+/* How long is waited to ask again for one that servers did not tell of. */
+uint64_t policy_await_again_ms(uint64_t draw);
+
 /* How long changes of the node are gathered before they are told; of one that has just begun
  * (IS_NEW), which finds out what it has, not for long. */
 uint64_t policy_tell_node_ms(bool is_new, uint64_t draw);

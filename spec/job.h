@@ -30,6 +30,7 @@
 enum {
     JOBSPEC_PROBLEMS_MAX = 20,
     SPEC_RESCHEDULED_MAX = 1000,       /* times that an alloc knows of */
+    SPEC_PREEMPTED_MAX = 1000,         /* allocs that one makes give way */
     JOBSPEC_ALLOC_BYTES_MAX = 8 << 20, /* one alloc's JSON text */
 };
 

@@ -322,10 +322,11 @@ struct alloc_spec {
     uint32_t ephemeral_disk_mb;
     bool disk_sticky, disk_migrate; /* either: it takes over that of the alloc before it */
     int64_t create_time_unix_ns;
-    uint64_t create_index;     /* of the commit that placed it, 0: not known */
-    uint64_t modify_index;     /* of the one that stored its newest version, 0: it has one only */
-    const char *previous_id;   /* of the alloc whose place it takes, or "" */
-    const char *deployment_id; /* which waits to hear whether it is healthy, or "" */
+    uint64_t create_index;       /* of the commit that placed it, 0: not known */
+    uint64_t modify_index;       /* of the one that stored its newest version, 0: it has one only */
+    const char *previous_id;     /* of the alloc whose place it takes, or "" */
+    struct spec_texts preempted; /* ids of those that it made give way, whose end it waits for */
+    const char *deployment_id;   /* which waits to hear whether it is healthy, or "" */
     bool canary; /* of a server's deployment: those of this node's own it knows itself */
     uint64_t min_healthy_ms, healthy_deadline_ms; /* by which it is, of one in a deployment */
     bool manual_health;                           /* and only a user says so */

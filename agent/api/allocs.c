@@ -69,13 +69,27 @@ static void find_tasks(struct core *core, const char *id, const struct alloc *al
 
 enum { WAITS_SIZE = 384 };
 
-/* Says for which of its volumes ALLOC waits, and why; "": for none. */
-static void find_waits(const struct core *core, const char *id, const struct alloc *alloc,
+/* Says that ALLOC, which is in A_WAITING, waits for others to end. */
+static void find_others(const struct parts *parts, const char *id, const struct alloc *alloc,
+                        char to[WAITS_SIZE])
+{
+    const char *other =
+        alloc->assign.previous[0] != '\0' ? alloc->assign.previous : alloc->assign.disk_from;
+
+    if (!nomad_awaits(parts->nomad, id, to, WAITS_SIZE))
+        (void)text_format(to, WAITS_SIZE, "Waiting for alloc %.8s to end", other); /* fits */
+}
+
+/* Says for what ALLOC waits, another alloc or one of its volumes, and why; "": for nothing. */
+static void find_waits(const struct parts *parts, const char *id, const struct alloc *alloc,
                        char to[WAITS_SIZE])
 {
+    const struct core *core = parts->core;
     char why[2 * DESCRIPTION_SIZE];
 
     to[0] = '\0';
+    if (alloc->machine.state == A_WAITING)
+        find_others(parts, id, alloc, to);
     for (size_t i = 0; alloc->machine.state == A_MOUNTING && i < alloc->assign.members_count; i++) {
         const struct alloc_member *member = &alloc->assign.members[i];
         const struct volume *volume =
@@ -125,7 +139,7 @@ void api_put_alloc(struct writer *to, struct api *api, const char *id, const str
     struct alloc_spec *read = NULL;
     char waits[WAITS_SIZE];
 
-    find_waits(api->parts->core, id, alloc, waits);
+    find_waits(api->parts, id, alloc, waits);
     view.waits = waits;
     if ((parts & (API_ALLOC_FULL | API_ALLOC_TASK_STATES)) != 0)
         find_tasks(api->parts->core, id, alloc, tasks);
@@ -161,7 +175,7 @@ json_t *api_describe_alloc(struct api *api, const char *id)
 
     if (alloc == NULL)
         return NULL;
-    find_waits(api->parts->core, id, alloc, waits);
+    find_waits(api->parts, id, alloc, waits);
     find_tasks(api->parts->core, id, alloc, tasks);
     api_format_alloc_status(&to, &view);
     json_t *json = json_loadb(to.bytes, to.used, 0, NULL);

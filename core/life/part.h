@@ -61,6 +61,8 @@ struct life {
     uint64_t tokens;
     struct committed_list committed;
     struct successor_list successors;
+    bool (*others)(void *ctx, const char *alloc); /* life_others */
+    void *others_ctx;
     struct watched watched;
     uint64_t retry_at_ms, sweep_at_ms; /* node time, 0: not to be tried again */
     uint64_t lost;                     /* tasks whose payload was not found after the restart */

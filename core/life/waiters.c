@@ -108,9 +108,21 @@ static void look_again(const struct life *life, struct successor *successor, con
     memmove(successor->disk_from, last, strlen(last) + 1);
 }
 
-static bool waits(const struct successor *successor)
+/* One that is to end, or is gone, waits for nobody. */
+static bool waits(const struct life *life, const struct successor *successor)
 {
-    return successor->previous[0] != '\0' || successor->disk_from[0] != '\0';
+    const struct alloc *alloc = core_alloc(life->core, successor->id.text);
+
+    if (alloc == NULL || alloc->machine.state != A_WAITING)
+        return false;
+    return successor->previous[0] != '\0' || successor->disk_from[0] != '\0' ||
+           (life->others != NULL && life->others(life->others_ctx, successor->id.text));
+}
+
+void life_others(struct life *life, bool (*waits_for)(void *ctx, const char *alloc), void *ctx)
+{
+    life->others = waits_for;
+    life->others_ctx = ctx;
 }
 
 static void wait_for(struct life *life, const struct machine_id *id,
@@ -120,27 +132,43 @@ static void wait_for(struct life *life, const struct machine_id *id,
 
     check(id->kind == MACHINE_ALLOC);
     look_again(life, &successor, assign->previous, assign->disk_from);
-    if (waits(&successor))
+    if (waits(life, &successor))
         *list_more(&life->successors) = successor;
     else
         core_done(life->core, id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
 }
 
-static void alloc_ended(struct life *life, const struct effect *effect)
+/* The successor number AT goes on, if all have ended by now. */
+static void look_at(struct life *life, size_t at)
 {
     struct successor_list *list = &life->successors;
+    struct successor *successor = &list->items[at];
+
+    look_again(life, successor, successor->previous, successor->disk_from);
+    if (waits(life, successor))
+        return;
+    struct machine_id id = successor->id;
+    *successor = list->items[--list->count];
+    core_done(life->core, &id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
+}
+
+void life_look_again(struct life *life, const char *alloc)
+{
+    for (size_t i = life->successors.count; i > 0; i--) {
+        if (text_equal(life->successors.items[i - 1].id.text, alloc))
+            look_at(life, i - 1);
+    }
+}
+
+static void alloc_ended(struct life *life, const struct effect *effect)
+{
+    const struct successor_list *list = &life->successors;
 
     for (size_t i = list->count; i > 0; i--) {
-        struct successor *successor = &list->items[i - 1];
-        if (!text_equal(successor->previous, effect->id.text) &&
-            !text_equal(successor->disk_from, effect->id.text))
-            continue;
-        look_again(life, successor, successor->previous, successor->disk_from);
-        if (waits(successor))
-            continue;
-        struct machine_id id = successor->id;
-        *successor = list->items[--list->count];
-        core_done(life->core, &id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
+        const struct successor *successor = &list->items[i - 1];
+        if (life->others != NULL || text_equal(successor->previous, effect->id.text) ||
+            text_equal(successor->disk_from, effect->id.text))
+            look_at(life, i - 1);
     }
     if (life->control.alloc_ended != NULL)
         life->control.alloc_ended(life->control.ctx, effect->id.text, alloc_of(effect->record));

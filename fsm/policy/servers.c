@@ -2,9 +2,9 @@
  * How a node keeps up with its servers: when it tries again, and what an answer of theirs means for
  * an alloc.
  *
- * Times follow nomad v2.0.5 client/client.go (getHeartbeatRetryIntv, registerNode, allocSync), with
- * one difference: a first registration is tried again after a second and then ever later, and not
- * after half a minute at once.
+ * Times follow nomad v2.0.5 client/client.go (getHeartbeatRetryIntv, registerNode, allocSync) and
+ * client/allocwatcher, with one difference: a first registration is tried again after a second and
+ * then ever later, and not after half a minute at once.
  */
 #include "fsm/policy.h"
 
@@ -19,6 +19,7 @@ enum {
     BEAT_NEVER_MS = 15000, /* no heartbeat was ever answered, or nobody leads */
     BEAT_GRACE_MS = 30000, /* this long after its time one more is as urgent as can be */
     ASK_AGAIN_MS = 5000,
+    AWAIT_AGAIN_MS = 30000,
     PUSH_AGAIN_MS = 5000,
     TELL_NODE_MS = 5000,
     TELL_NEW_NODE_MS = 200,
@@ -81,6 +82,11 @@ uint64_t policy_beat_again_ms(const struct heartbeat *last, uint64_t now_ms, uin
 uint64_t policy_ask_again_ms(uint64_t draw)
 {
     return spread(ASK_AGAIN_MS, draw);
+}
+
+uint64_t policy_await_again_ms(uint64_t draw)
+{
+    return spread(AWAIT_AGAIN_MS, draw);
 }
 
 uint64_t policy_tell_node_ms(bool is_new, uint64_t draw)
@@ -152,6 +158,23 @@ enum node_trouble policy_node_trouble(int code, const char *text)
         strstr(text, "node secret ID does not match") != NULL)
         return NODE_TROUBLE_UNKNOWN;
     return strstr(text, "Permission denied") != NULL ? NODE_TROUBLE_DENIED : NODE_TROUBLE_NONE;
+}
+
+bool policy_is_over_for_others(const char *client_status)
+{
+    static const char *const words[] = {"complete", "failed", "lost", "unknown"};
+
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        if (text_equal(client_status, words[i]))
+            return true;
+    }
+    return false;
+}
+
+bool policy_awaits_in_vain(int code, const char *text)
+{
+    return code == ERR_REFUSED && (strstr(text, "Unknown allocation") != NULL ||
+                                   strstr(text, "Permission denied") != NULL);
 }
 
 bool policy_is_withdrawn(int code, const char *text)

@@ -16,6 +16,7 @@ struct nomad *nomad_new(const struct nomad_config *config, const char *const *se
         check(text_copy(nomad->servers[i], NOMAD_ADDRESS_SIZE, servers[i]));
     nomad->servers_count = servers_count;
     claims_open(nomad);
+    awaiting_open(nomad);
     return nomad;
 }
 
@@ -26,6 +27,7 @@ void nomad_free(struct nomad *nomad)
     servers_end(nomad);
     claims_end(nomad);
     finding_end(nomad);
+    awaiting_end(nomad);
     allocs_end(nomad);
     mine_end(nomad);
     offers_end(nomad);
@@ -52,6 +54,7 @@ static uint64_t deadline_ms(const struct nomad *nomad)
     if (!nomad->asking)
         earlier(&at_ms, nomad->ask_at_ms);
     earlier(&at_ms, finding_at_ms(nomad));
+    earlier(&at_ms, awaiting_at_ms(nomad));
     if (!nomad->pushing && nomad->synced && nomad->registered)
         earlier(&at_ms, nomad->push_at_ms);
     if (!nomad->offering && nomad->synced && nomad->registered)
@@ -71,6 +74,7 @@ void nomad_wake(struct nomad *nomad)
     registration_wake(nomad);
     allocs_wake(nomad);
     finding_wake(nomad);
+    awaiting_wake(nomad);
     status_wake(nomad);
     offers_wake(nomad);
     events_wake(nomad);
@@ -82,6 +86,7 @@ void nomad_settle(struct nomad *nomad)
     if (nomad == NULL)
         return;
     memset(&nomad->posted, 0, sizeof(nomad->posted));
+    awaiting_settle(nomad);
     arm(nomad);
 }
 

@@ -84,6 +84,10 @@ void nomad_settle(struct nomad *nomad);
 /* Claims on volumes, which the servers grant; as long as NOMAD is. */
 const struct control *nomad_control(const struct nomad *nomad);
 
+/* Writes to TO why ALLOC, which is in A_WAITING, waits for one that is on another node; false: it
+ * does not. */
+bool nomad_awaits(const struct nomad *nomad, const char *alloc, char *to, size_t size);
+
 /* A connection to servers is over: the next question is one that is answered at once, as what would
  * have woken the last one may be over, too. */
 void nomad_connection_over(struct nomad *nomad);

@@ -4,8 +4,9 @@
  * nomad.c makes it and says when each part is to be woken; mine.c knows the allocs, and servers.c
  * calls whichever server is the one to be asked; registration.c registers the node and keeps it
  * alive; allocs.c learns what is to run, place.c does it, with what finding.c has found out about
- * its volumes, and status.c tells what has become of it, and offers.c what they offer to others;
- * claims.c has volumes claimed, and events.c tells what has happened to the node.
+ * its volumes; awaiting.c knows for whom it waits; status.c tells what has become of it, offers.c
+ * what they offer to others; claims.c has volumes claimed, and events.c tells what has happened to
+ * the node.
  */
 #ifndef CAIRN_SERVER_NOMAD_PART_H
 #define CAIRN_SERVER_NOMAD_PART_H
@@ -93,6 +94,9 @@ struct nomad {
     /* finding.c */
     struct finding *findings; /* allocs whose volumes are asked for */
 
+    /* awaiting.c */
+    struct awaiting *awaiting, *awaited_by; /* allocs that wait for others; these also by id */
+
     /* place.c */
     struct {
         size_t allocs, members, bytes;
@@ -150,8 +154,8 @@ void mine_end(struct nomad *nomad);
 void servers_call(struct nomad *nomad, const char *method, json_t *args, bool as_stranger,
                   uint64_t timeout_ms, nomad_reply_cb *cb, void *ctx);
 
-/* The call of METHOD that is under way, of which there is one at most, fails now if another server
- * is the one to be asked by now. */
+/* The calls of METHOD that are under way fail now if another server is the one to be asked by now.
+ * Their callbacks make no call. */
 void servers_abandon(struct nomad *nomad, const char *method);
 
 /* Takes the list of an answer of theirs; the one that was asked stays the first, if it is in it. */
@@ -229,6 +233,20 @@ void finding_drop(struct nomad *nomad, const char *id);
 void finding_wake(struct nomad *nomad);
 uint64_t finding_at_ms(const struct nomad *nomad); /* node time of that; 0: none is wanted */
 void finding_end(struct nomad *nomad);
+
+/* --- awaiting.c --- */
+
+void awaiting_open(struct nomad *nomad);
+void awaiting_wake(struct nomad *nomad);
+uint64_t awaiting_at_ms(const struct nomad *nomad); /* node time of that; 0: none is wanted */
+
+/* A turn is over: some of them may be waiting no more. */
+void awaiting_settle(struct nomad *nomad);
+
+/* As allocs_elsewhere and allocs_heard. */
+void awaiting_elsewhere(struct nomad *nomad);
+void awaiting_heard(struct nomad *nomad);
+void awaiting_end(struct nomad *nomad);
 
 /* --- status.c --- */
 

@@ -47,7 +47,8 @@ static const char *still_here(const struct nomad *nomad, const char *id)
     return alloc != NULL && alloc->ended_unix_ns == 0 ? id : "";
 }
 
-/* Whose end comes before its begin: the one that made room for it, or whose place it takes. */
+/* Whose end comes before its begin: one that made room for it, or whose place it takes, which may
+ * be on another node.  If there are more awaiting.c knows of them. */
 static const char *awaited_of(const struct nomad *nomad, const struct served_alloc *served)
 {
     const json_t *preempted;
@@ -59,7 +60,11 @@ static const char *awaited_of(const struct nomad *nomad, const struct served_all
         if (id[0] != '\0')
             return id;
     }
-    return still_here(nomad, served->previous_id);
+    if (!uuid_is_valid(served->previous_id))
+        return "";
+    return core_alloc(life_core(nomad->config.life), served->previous_id) == NULL
+               ? served->previous_id
+               : still_here(nomad, served->previous_id);
 }
 
 /* Whose ephemeral disk it takes over. */

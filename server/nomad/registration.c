@@ -67,6 +67,7 @@ static void take_answer(struct nomad *nomad, const json_t *reply)
     nomad->beat.ttl_ms = policy_beat_every_ms(ttl_ns);
     nomad->beat.leaderless = json_is_string(leader) && json_string_length(leader) == 0;
     allocs_heard(nomad);
+    awaiting_heard(nomad);
 }
 
 static enum session_event event_of(const struct err *err)
@@ -103,6 +104,7 @@ static void beaten(void *ctx, const json_t *reply, const struct err *err)
 
     if (reply == NULL) {
         allocs_elsewhere(nomad);
+        awaiting_elsewhere(nomad);
         nomad->tries++;
         step(nomad, event_of(err));
         return;

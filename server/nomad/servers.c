@@ -46,11 +46,13 @@ static void succeed(struct nomad *nomad, const struct asked *asked)
     nomad->trouble[0] = '\0';
 }
 
-/* The server has answered as it should, of a volume or of a service that is gone already: the rest
- * is up to who has asked. */
+/* The server has answered as it should, of a volume, or of a service or an alloc that is gone
+ * already: the rest is up to who has asked. */
 static bool is_an_answer(const struct asked *asked, const struct err *err)
 {
     return policy_is_withdrawn(err->code, err->text) ||
+           (text_equal(asked->method, "Alloc.GetAlloc") &&
+            policy_awaits_in_vain(err->code, err->text)) ||
            (text_starts_with(asked->method, "CSIVolume.") &&
             policy_claim_trouble(err->code, err->text) != CLAIM_TROUBLE_SERVERS);
 }
@@ -110,18 +112,18 @@ void servers_call(struct nomad *nomad, const char *method, json_t *args, bool as
 
 void servers_abandon(struct nomad *nomad, const char *method)
 {
-    struct asked *asked = nomad->asked;
+    struct asked *next;
     struct err err = {0};
 
-    while (asked != NULL &&
-           (!text_equal(asked->method, method) || text_equal(asked->server, nomad->servers[0])))
-        asked = asked->next;
-    if (asked == NULL)
-        return;
-    unlink_asked(asked);
-    asked->nomad = NULL; /* its answer is not looked at any more */
     (void)err_set(&err, ERR_AGAIN, "another server is asked");
-    asked->cb(asked->ctx, NULL, &err);
+    for (struct asked *asked = nomad->asked; asked != NULL; asked = next) {
+        next = asked->next;
+        if (!text_equal(asked->method, method) || text_equal(asked->server, nomad->servers[0]))
+            continue;
+        unlink_asked(asked);
+        asked->nomad = NULL; /* its answer is not looked at any more */
+        asked->cb(asked->ctx, NULL, &err);
+    }
 }
 
 /* --- the list --- */

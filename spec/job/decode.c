@@ -594,6 +594,11 @@ static void decode_history(struct decoding *decoding, const json_t *alloc, struc
     spec->previous_id = decoding_text(decoding, alloc, "PreviousAllocation", UUID_TEXT_SIZE);
     if (*spec->previous_id != '\0' && !uuid_is_valid(spec->previous_id))
         decoding_damaged(decoding, "PreviousAllocation", "an id");
+    spec->preempted = decoding_texts(decoding, alloc, "PreemptedAllocations");
+    for (i = 0; i < spec->preempted.count; i++) {
+        if (!uuid_is_valid(spec->preempted.items[i]))
+            decoding_damaged(decoding, "PreemptedAllocations", "a list of ids");
+    }
     spec->deployment_id = decoding_text(decoding, alloc, "DeploymentID", UUID_TEXT_SIZE);
     if (*spec->deployment_id != '\0' && !uuid_is_valid(spec->deployment_id))
         decoding_damaged(decoding, "DeploymentID", "an id");

@@ -188,6 +188,23 @@ static int find_ports(struct placing *placing, struct err *err)
     return jobspec_take_ports(placing->given, ports, err);
 }
 
+static void put_preempted(const struct served_alloc *served, json_t *value)
+{
+    json_t *ids = json_array(), *id;
+    size_t i;
+
+    check(ids != NULL);
+    json_array_foreach(served->preempted, i, id)
+    {
+        if (json_is_string(id) && uuid_is_valid(json_string_value(id)) &&
+            json_array_size(ids) < SPEC_PREEMPTED_MAX)
+            check(json_array_append(ids, id) == 0);
+    }
+    if (json_array_size(ids) > 0)
+        check(json_object_set(value, "PreemptedAllocations", ids) == 0);
+    json_decref(ids);
+}
+
 /* What no placement of this node says. */
 static void put_rest(const struct placing *placing, json_t *value)
 {
@@ -197,6 +214,7 @@ static void put_rest(const struct placing *placing, json_t *value)
 
     jobspec_put_deployment(value, sent, served->deployment_id);
     jobspec_add_given_cores(value, placing->given);
+    put_preempted(served, value);
     if (served->canary)
         check(json_object_set_new(value, "Canary", json_true()) == 0);
     if (served->stop_after_lost_ns >= 0)

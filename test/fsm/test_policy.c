@@ -873,9 +873,39 @@ static void test_claims_are_asked_for_again_when_that_may_help(void **state)
     }
 }
 
+static void test_who_is_awaited_elsewhere_is_over_by_the_servers_own_words_only(void **state)
+{
+    static const struct {
+        int code;
+        const char *text;
+        bool in_vain;
+    } rows[] = {
+        {ERR_REFUSED, "Permission denied", true},
+        {ERR_REFUSED, "rpc error: Permission denied", true},
+        {ERR_REFUSED, "Unknown allocation \"a\"", true},
+        {ERR_REFUSED, "No cluster leader", false},
+        {ERR_IO, "Permission denied", false}, /* not their word */
+        {ERR_TIMEOUT, "Unknown allocation", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        if (policy_awaits_in_vain(rows[i].code, rows[i].text) != rows[i].in_vain)
+            fail_msg("%d \"%s\"", rows[i].code, rows[i].text);
+    }
+    assert_true(policy_is_over_for_others("complete"));
+    assert_true(policy_is_over_for_others("unknown"));
+    assert_false(policy_is_over_for_others("pending"));
+    assert_false(policy_is_over_for_others("running"));
+    assert_false(policy_is_over_for_others(""));
+    assert_int_equal(policy_await_again_ms(0), 30000);
+    assert_int_equal(policy_await_again_ms(30000), 60000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_is_awaited_elsewhere_is_over_by_the_servers_own_words_only),
         cmocka_unit_test(test_claims_are_asked_for_again_when_that_may_help),
         cmocka_unit_test(test_periodic_jobs_are_launched_when_they_are_due),
         cmocka_unit_test(test_change_asks_for_what_each_template_does),

@@ -9,7 +9,7 @@
 
 #include "server/nomad/nomad.h"
 
-enum { CALLS_MAX = 16 };
+enum { CALLS_MAX = 128 };
 
 static const char one[] = "11111111-1111-4111-8111-111111111111";
 static const char two[] = "22222222-2222-4222-8222-222222222222";

@@ -3,12 +3,17 @@
  * add, stop and forget allocs, forget the node, answer late, with what they knew earlier, or not at
  * all, of which nobody knows whether it was done; payloads end, and the daemon dies.
  *
- * However it went, nothing runs that was never wanted, nobody who is over runs again, and when all
+ * Some of what they want takes the place of allocs on other nodes, which end when they like.
+ *
+ * However it went, nothing runs that was never wanted, nobody begins while the alloc whose place it
+ * takes still runs, nobody who is over runs again, and when all
  * answer again the node runs what they want, and they know what became of all they have.
  */
 #include "test/server/small_session.h"
 
 #include "base/rng.h"
+
+#define ELSEWHERE "eeeeeeee-eeee-4eee-8eee-"
 
 enum { SEEDS = 500, STEPS = 250, ALLOCS_MAX = 12, QUIET_ROUNDS = 400 };
 
@@ -19,12 +24,14 @@ struct theirs {
     bool is_known, stops; /* not forgotten; to be stopped */
     char status[16];      /* that they have heard */
     bool was_over;        /* the node has ended it */
+    int elsewhere;        /* number of the alloc of another node whose place it takes; 0: none */
 };
 
 struct theirs_list {
     struct theirs items[ALLOCS_MAX];
     size_t count;
     int index; /* of the newest change of an alloc, or of what is known of one */
+    int ended; /* allocs of other nodes up to this one have ended */
 };
 
 struct seeded {
@@ -60,6 +67,8 @@ static void add_alloc(struct seeded *seeded)
     struct theirs *theirs = &list->items[list->count++];
     *theirs = (struct theirs){.index = ++list->index, .is_known = true, .status = "pending"};
     seeded->numbers++;
+    if (chance(seeded, 2))
+        theirs->elsewhere = (int)seeded->numbers;
     uuid_format(theirs->id, hash_u64(1, seeded->numbers), hash_u64(2, seeded->numbers));
 }
 
@@ -85,6 +94,15 @@ static void forget_node(struct seeded *seeded)
     for (size_t i = 0; i < seeded->now.count; i++) {
         seeded->now.items[i].stops = true;
         seeded->now.items[i].index = ++seeded->now.index;
+    }
+}
+
+/* One more alloc of another node has ended. */
+static void end_elsewhere(struct seeded *seeded)
+{
+    if (seeded->now.ended < (int)seeded->numbers) {
+        seeded->now.ended++;
+        seeded->now.index++;
     }
 }
 
@@ -117,9 +135,25 @@ static json_t *pulled(struct theirs_list *list, const json_t *ids)
             alloc_json(theirs->id, theirs->index, theirs->stops ? "stop" : "run", "/bin/a");
         assert_int_equal(json_object_set_new(alloc, "ClientStatus", json_string(theirs->status)),
                          0);
+        if (theirs->elsewhere != 0)
+            assert_int_equal(
+                json_object_set_new(alloc, "PreviousAllocation",
+                                    json_sprintf(ELSEWHERE "%012d", theirs->elsewhere)),
+                0);
         assert_int_equal(json_array_append_new(allocs, alloc), 0);
     }
     return json_pack("{s:i, s:o}", "Index", list->index, "Allocs", allocs);
+}
+
+/* What is known of the alloc ID of another node. */
+static json_t *seen_elsewhere(const struct theirs_list *list, const char *id)
+{
+    uint64_t number;
+
+    assert_true(text_starts_with(id, ELSEWHERE));
+    assert_true(text_to_u64(id + strlen(ELSEWHERE), &number));
+    return json_pack("{s:i, s:{s:s, s:s}}", "Index", list->index, "Alloc", "ID", id, "ClientStatus",
+                     (int)number <= list->ended ? "complete" : "running");
 }
 
 static bool is_over(const char *status)
@@ -162,6 +196,8 @@ static json_t *reply_of(struct seeded *seeded, const struct waiting *call, const
     }
     if (!seeded->knows_node && text_equal(call->method, "Node.UpdateAlloc"))
         return NULL;
+    if (text_equal(call->method, "Alloc.GetAlloc"))
+        return seen_elsewhere(list, word_of(call->args, "AllocID"));
     if (!seeded->knows_node) /* lists nothing, without an error */
         return json_pack("{s:i, s:{}}", "Index", list->index, "Allocs");
     if (text_equal(call->method, "Node.GetClientAllocs"))
@@ -178,8 +214,9 @@ static bool still_blocks(struct seeded *seeded, const struct waiting *call)
 {
     json_int_t asked = json_integer_value(json_object_get(call->args, "MinQueryIndex"));
 
-    return text_equal(call->method, "Node.GetClientAllocs") && asked != 0 &&
-           seeded->now.index <= asked;
+    return (text_equal(call->method, "Node.GetClientAllocs") ||
+            text_equal(call->method, "Alloc.GetAlloc")) &&
+           asked != 0 && seeded->now.index <= asked;
 }
 
 static void take_at(struct small_session *session, size_t at, struct waiting *ret_call)
@@ -239,6 +276,15 @@ static void end_payload(struct seeded *seeded)
     core_news(core, &id, task->machine.generation, TE_EXITED, &ended);
 }
 
+/* Something of it is done. */
+static bool has_begun(const struct seeded *seeded, const char *id)
+{
+    const struct alloc *alloc = here(seeded->session, id);
+
+    return alloc->machine.state == A_PREPARING || alloc->machine.state == A_MOUNTING ||
+           alloc->machine.state == A_RUNNING;
+}
+
 /* What must hold at any time. */
 static void look(struct seeded *seeded)
 {
@@ -248,6 +294,8 @@ static void look(struct seeded *seeded)
 
         if (alloc == NULL)
             continue;
+        if (theirs->elsewhere > seeded->now.ended && has_begun(seeded, theirs->id))
+            fail_msg("seed %llu: %s overlaps", (unsigned long long)seeded->seed, theirs->id);
         if (theirs->was_over && alloc->ended_unix_ns == 0)
             fail_msg("seed %llu: %s is back", (unsigned long long)seeded->seed, theirs->id);
         theirs->was_over |= alloc->ended_unix_ns != 0;
@@ -267,7 +315,7 @@ static void step(struct seeded *seeded)
 {
     struct small_session *session = seeded->session;
 
-    switch (rng_below(&seeded->rng, 12)) {
+    switch (rng_below(&seeded->rng, 13)) {
     case 0:
         add_alloc(seeded);
         break;
@@ -289,7 +337,10 @@ static void step(struct seeded *seeded)
             forget_node(seeded);
         break;
     case 6:
+        end_elsewhere(seeded);
+        break;
     case 7:
+    case 8:
         pass(session, 1 + rng_below(&seeded->rng, 4000));
         break;
     default:
@@ -309,6 +360,8 @@ static void settle(struct seeded *seeded)
 {
     struct small_session *session = seeded->session;
 
+    while (seeded->now.ended < (int)seeded->numbers)
+        end_elsewhere(seeded);
     for (int round = 0; round < QUIET_ROUNDS; round++) {
         for (size_t at = 0; at < session->calls_count;) {
             if (still_blocks(seeded, &session->calls[at])) {

@@ -934,7 +934,7 @@ static void test_what_else_is_said_is_told(void **state)
     put(alloc, "DesiredTransition.NoShutdownDelay", "true");
     put(alloc, "ClientStatus", "'lost'");
     put(alloc, "PreviousAllocation", "'" OTHER_ID "'");
-    put(alloc, "PreemptedAllocations", "['" OTHER_ID "']");
+    put(alloc, "PreemptedAllocations", "['" OTHER_ID "', 'x', 7]");
     put(alloc, "DeploymentID", "'" EVAL_ID "'");
     put(alloc, "DeploymentStatus", "{'Healthy': false, 'Timestamp': {'$time': 1}, 'Canary': true}");
     put(alloc, "AllocModifyIndex", "40");
@@ -954,7 +954,7 @@ static void test_what_else_is_said_is_told(void **state)
     assert_true(served.no_shutdown_delay);
     assert_true(served.client_terminal);
     assert_string_equal(served.previous_id, OTHER_ID);
-    assert_int_equal(json_array_size(served.preempted), 1);
+    assert_int_equal(json_array_size(served.preempted), 3);
     assert_string_equal(served.deployment_id, EVAL_ID);
     assert_int_equal(served.health, SERVED_UNHEALTHY);
     assert_true(served.canary);
@@ -969,6 +969,8 @@ static void test_what_else_is_said_is_told(void **state)
     assert_int_equal(spec->create_index, 12);
     assert_int_equal(spec->modify_index, 40);
     assert_string_equal(spec->previous_id, OTHER_ID);
+    assert_int_equal(spec->preempted.count, 1);
+    assert_string_equal(spec->preempted.items[0], OTHER_ID);
     assert_string_equal(spec->deployment_id, EVAL_ID);
     assert_int_equal(spec->min_healthy_ms, 10000);
     assert_int_equal(spec->healthy_deadline_ms, 300000);
@@ -992,6 +994,7 @@ static void test_what_is_not_said_is_not_told(void **state)
     assert_int_equal(served.stop_after_lost_ns, -1);
     must_read(alloc);
     assert_false(spec->canary);
+    assert_int_equal(spec->preempted.count, 0);
     assert_int_equal(spec->modify_index, 0); /* it has one version only */
 }
 

@@ -375,6 +375,11 @@ class Servers:
         """Changes FIELDS as a server does: the node has to ask for it again."""
         self.add(dict(self.allocs[alloc_id], **fields), self.allocs[alloc_id]['NodeID'])
 
+    def hear(self, alloc_id, status):
+        """Of an alloc of a node that is none: its client says what has become of it."""
+        with self.changed:
+            self.allocs[alloc_id].update(ClientStatus=status, ModifyIndex=self.change())
+
     def stop(self, alloc_id):
         self.replace(alloc_id, DesiredStatus='stop')
 
@@ -586,6 +591,16 @@ class Servers:
                 raise Refused('Permission denied')
             self.wait(args, index)
             return dict(self.query_of(index()), Allocs=copy.deepcopy(wanted()), SignedIdentities=[])
+
+    def on_Alloc_GetAlloc(self, _session, args):
+        def index():
+            return self.allocs.get(args['AllocID'], {}).get('ModifyIndex', self.allocs_index)
+        with self.changed:
+            if not any(args.get('AuthToken') == node['SecretID'] for node in self.nodes.values()):
+                raise Refused('Permission denied')
+            self.wait(args, index)
+            return dict(self.query_of(index()),
+                        Alloc=copy.deepcopy(self.allocs.get(args['AllocID'])))
 
     def on_Node_UpdateAlloc(self, _session, args):
         self.writes()
