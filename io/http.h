@@ -125,7 +125,7 @@ struct http_tls {
 };
 
 struct http_listen {
-    const char *address;     /* numeric address, or NULL with unix_socket */
+    const char *address;     /* numeric address; NULL: there is a unix_socket, or doors alone */
     uint16_t port;           /* 0: the system chooses; see http_server_port */
     int passed_fd;           /* a socket that listens there already, moved; 0: none */
     const char *unix_socket; /* path to listen on, or NULL */
@@ -153,6 +153,21 @@ struct http_server *http_server_new(struct loop *loop, const struct http_listen 
 /* Not from a callback of this server.  Open exchanges are closed, their on_close is called. */
 void http_server_free(struct http_server *server);
 uint16_t http_server_port(const struct http_server *server);
+
+/* --- doors: UNIX sockets by which others come to a server, too --- */
+
+struct http_door;
+
+/* Listens on NAME in the directory that DIRECTORY_FD (borrowed) is, which may be in other hands: no
+ * link is followed.  Up to CONNECTIONS_MAX come by it at once, and more wait.  ERR_EXISTS: what is
+ * there is no socket, or somebody listens on it. */
+int http_door_open(struct http_server *server, int directory_fd, const char *name,
+                   const struct http_admission *admits, unsigned connections_max,
+                   struct http_door **ret_door, struct err *err);
+
+/* Who has come by it is disconnected.  The name stays.  Not from a callback of the server, and
+ * before the server is freed.  NULL is fine. */
+void http_door_close(struct http_door *door);
 
 /* Reads its certificates again, as TLS says: who connects from now on is shown these.  If they
  * cannot be used those that there are stay. */

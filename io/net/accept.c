@@ -49,17 +49,17 @@ static void run_short(struct http_server *server, int failed)
     wait_a_while(server);
 }
 
-static int accept_one(struct http_server *server, struct sockaddr_storage *address,
+static int accept_one(struct http_server *server, int listen_fd, struct sockaddr_storage *address,
                       socklen_t *length)
 {
     struct sockaddr *to = (struct sockaddr *)address;
-    int fd = accept4(server->listen_fd, to, length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int fd = accept4(listen_fd, to, length, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     if (fd >= 0 || errno != EMFILE || server->reserve_fd < 0)
         return fd;
     (void)close(server->reserve_fd); /* nothing was written to it */
     server->reserve_fd = -1;
-    return accept4(server->listen_fd, to, length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    return accept4(listen_fd, to, length, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
 static bool add(struct http_server *server, int fd, const struct sockaddr_storage *address,
@@ -76,11 +76,11 @@ static bool add(struct http_server *server, int fd, const struct sockaddr_storag
 }
 
 /* One more, if there is one; false: not now. */
-static bool take_one(struct http_server *server)
+static bool take_one(struct http_server *server, int listen_fd)
 {
     struct sockaddr_storage address = {0};
     socklen_t length = sizeof(address);
-    int fd = accept_one(server, &address, &length);
+    int fd = accept_one(server, listen_fd, &address, &length);
 
     if (fd < 0 && (errno == ECONNABORTED || errno == EINTR))
         return true; /* it has gone already; there may be others */
@@ -98,19 +98,45 @@ static bool take_one(struct http_server *server)
     return true;
 }
 
+static bool is_full(const struct http_server *server, const struct http_door *door)
+{
+    return server->connections_count + server->handshakes >= server->connections_max ||
+           (door != NULL && door->connections_count >= door->connections_max);
+}
+
+/* Takes what there is on FD; false: no more before one is closed. */
+static bool take(struct http_server *server, int fd, struct http_door *door)
+{
+    bool more = true;
+
+    server->through = door;
+    for (int taken = 0; more && taken < AT_ONCE && !is_full(server, door); taken++)
+        more = take_one(server, fd);
+    server->through = NULL;
+    return !is_full(server, door);
+}
+
 static void on_connections(struct io_watch *watch, int events)
 {
     struct http_server *server = watch->ctx;
     (void)events;
 
-    for (int taken = 0; taken < AT_ONCE; taken++) {
-        if (server->connections_count + server->handshakes >= server->connections_max) {
-            io_watch_stop(watch); /* until one is closed */
-            return;
-        }
-        if (!take_one(server))
-            return;
-    }
+    if (!take(server, server->listen_fd, NULL))
+        io_watch_stop(watch); /* until one is closed */
+}
+
+static void on_door(struct io_watch *watch, int events)
+{
+    struct http_door *door = watch->ctx;
+    (void)events;
+
+    if (!take(door->server, door->fd, door))
+        io_watch_stop(watch); /* likewise */
+}
+
+void door_accept_begin(struct http_door *door)
+{
+    io_watch_start(door->server->loop, &door->watch, door->fd, IO_READABLE, on_door, door);
 }
 
 /* Connections may have been closed: there are places and descriptors. */
@@ -120,6 +146,10 @@ static void accept_again(struct http_server *server)
         server->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC); /* or later */
     if (server->listening.events == 0 && server->accept_again.slot == 0)
         listen_on(server);
+    for (struct http_door *door = server->doors; door != NULL; door = door->next) {
+        if (door->watch.events == 0)
+            door_accept_begin(door);
+    }
 }
 
 bool server_accept_begin(struct http_server *server)

@@ -240,6 +240,9 @@ static void connection_start(struct http_server *server, struct MHD_Connection *
     connection->server = server;
     connection->mhd = mhd;
     connection->fd = info->connect_fd;
+    connection->door = server->through;
+    if (connection->door != NULL)
+        connection->door->connections_count++;
     connection->next = server->connections;
     connection->link = &server->connections;
     if (connection->next != NULL)
@@ -259,6 +262,8 @@ static void connection_free(struct connection *connection)
     struct http_server *server = connection->server;
 
     server->connections_count--;
+    if (connection->door != NULL)
+        connection->door->connections_count--;
     if (connection->doomed)
         server->doomed_count--;
     connection->doomed = true;

@@ -50,7 +50,16 @@ struct connection {
     struct io_watch watch;                      /* while idle, suspended or handed over */
     struct MHD_UpgradeResponseHandle *upgraded; /* to another protocol; the library's */
     struct http_exchange *exchange;
+    struct http_door *door; /* by which it came; NULL: by none, or it is closed */
     struct connection *next, **link;
+};
+
+struct http_door {
+    struct http_server *server;
+    int fd; /* owned */
+    struct io_watch watch;
+    unsigned connections_count, connections_max;
+    struct http_door *next, **link;
 };
 
 /* Memory that all connections have together, beyond the little that each may have. */
@@ -85,6 +94,8 @@ struct http_server {
     bool running;
     bool more; /* the library has something to do that none of its descriptors will tell */
     struct connection *connections;
+    struct http_door *doors;
+    struct http_door *through;     /* whose connection is being handed to the library */
     struct http_exchange *drained; /* streams whose queue this turn has emptied */
     unsigned connections_count, connections_max;
     unsigned doomed_count; /* of them */
@@ -156,6 +167,9 @@ void tls_end(struct http_server *server);
  * no descriptor to begin with.  The end closes the socket. */
 bool server_accept_begin(struct http_server *server);
 void server_accept_end(struct http_server *server);
+
+/* The same of DOOR. */
+void door_accept_begin(struct http_door *door);
 
 /* --- share.c --- */
 

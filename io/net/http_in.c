@@ -281,7 +281,7 @@ struct http_server *http_server_new(struct loop *loop, const struct http_listen 
         server->port = listen->port;
     } else if (code == 0 && listen->unix_socket != NULL) {
         code = listen_unix(listen->unix_socket, &listen->admits, &server->listen_fd, err);
-    } else if (code == 0) {
+    } else if (code == 0 && listen->address != NULL) {
         code = listen_tcp(listen->address, listen->port, &server->listen_fd, &server->port, err);
     }
     if (code == 0 && listen->unix_socket != NULL) {
@@ -303,6 +303,7 @@ void http_server_free(struct http_server *server)
         return;
     check(!server->running);
 
+    check(server->doors == NULL);
     server_accept_end(server);
     for (struct connection *at = server->connections; at != NULL; at = at->next)
         connection_doom(at);
@@ -336,5 +337,6 @@ int http_server_renew(struct http_server *server, const struct http_tls *tls, st
 bool http_is_local(const struct http_exchange *exchange)
 {
     return exchange->guest != NULL ||
-           (exchange->connection != NULL && exchange->connection->server->unix_socket != NULL);
+           (exchange->connection != NULL && (exchange->connection->door != NULL ||
+                                             exchange->connection->server->unix_socket != NULL));
 }

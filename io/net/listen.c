@@ -121,23 +121,18 @@ static int admit(int directory_fd, const char *name, const struct http_admission
     return admits->mode == 0 ? 0 : place_chmod(place, admits->mode);
 }
 
-int listen_unix(const char *path, const struct http_admission *admits, int *ret_fd, struct err *err)
+/* PATH is what messages call it. */
+static int listen_in(int directory_fd, const char *name, const char *path,
+                     const struct http_admission *admits, int *ret_fd, struct err *err)
 {
-    char directory[PATH_SIZE], name[NAME_SIZE];
-    int code = path_split(path, directory, name, err);
-
-    if (code != 0)
-        return code;
-    scoped_fd int directory_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (directory_fd < 0)
-        return err_os(err, err_from_errno(errno), errno, "cannot open directory %s", directory);
     scoped_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
     if (fd < 0)
         return err_os(err, err_from_errno(errno), errno, "cannot make a socket");
     /* Before it has a name: there is no moment in which others can connect. */
     if (fchmod(fd, 0600) != 0)
         return err_os(err, ERR_IO, errno, "cannot set up a socket");
-    code = bind_unix(fd, directory_fd, name, path, err);
+    int code = bind_unix(fd, directory_fd, name, path, err);
     if (code != 0)
         return code;
     int failed = admit(directory_fd, name, admits);
@@ -150,4 +145,23 @@ int listen_unix(const char *path, const struct http_admission *admits, int *ret_
     }
     *ret_fd = take_fd(&fd);
     return 0;
+}
+
+int listen_unix(const char *path, const struct http_admission *admits, int *ret_fd, struct err *err)
+{
+    char directory[PATH_SIZE], name[NAME_SIZE];
+    int code = path_split(path, directory, name, err);
+
+    if (code != 0)
+        return code;
+    scoped_fd int directory_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (directory_fd < 0)
+        return err_os(err, err_from_errno(errno), errno, "cannot open directory %s", directory);
+    return listen_in(directory_fd, name, path, admits, ret_fd, err);
+}
+
+int listen_unix_in(int directory_fd, const char *name, const struct http_admission *admits,
+                   int *ret_fd, struct err *err)
+{
+    return listen_in(directory_fd, name, name, admits, ret_fd, err);
 }

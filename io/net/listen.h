@@ -14,4 +14,8 @@ int listen_tcp(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_po
 int listen_unix(const char *path, const struct http_admission *admits, int *ret_fd,
                 struct err *err);
 
+/* The same on NAME in the directory that DIRECTORY_FD is. */
+int listen_unix_in(int directory_fd, const char *name, const struct http_admission *admits,
+                   int *ret_fd, struct err *err);
+
 #endif

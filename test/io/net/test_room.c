@@ -3,6 +3,7 @@
 #include "io/net/connection.h"
 #include "test/io/net/http_peer.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 
 enum { LARGE = 150000, SHORT = 60000, PLACES = 8 };
@@ -330,6 +331,92 @@ static void test_large_answers_share_what_there_is(void **state)
     assert_int_equal(peer->last_status, 200);
 }
 
+/* --- doors --- */
+
+static struct http_door *open_door(struct peer *peer, const char *name, int code)
+{
+    struct http_door *door = NULL;
+    struct err err = {0};
+    int directory = open(peer->scratch->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    assert_true(directory >= 0);
+    assert_int_equal(
+        http_door_open(peer->server, directory, name, &(struct http_admission){0}, 2, &door, &err),
+        code);
+    close(directory);
+    return door;
+}
+
+static int connect_door(struct peer *peer)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_true(text_copy(address.sun_path, sizeof(address.sun_path), at(peer->scratch, "door")));
+    assert_return_code(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
+static void test_who_fills_a_door_leaves_the_others_alone(void **state)
+{
+    struct peer *peer = *state;
+    int fds[4];
+
+    start(peer, 0);
+    struct http_door *door = open_door(peer, "door", 0);
+    for (size_t i = 0; i < COUNT_OF(fds); i++)
+        fds[i] = connect_door(peer);
+    while (door->connections_count < 2)
+        assert_answered(peer);
+    assert_answered(peer);
+    assert_int_equal(door->connections_count, 2);
+    close(fds[0]);
+    close(fds[1]);
+    send_all(fds[2], "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n");
+    struct pollfd heard = {.fd = fds[2], .events = POLLIN};
+    while (poll(&heard, 1, 0) == 0) /* who waited has their places */
+        assert_answered(peer);
+    http_door_close(door);
+    close(fds[2]);
+    close(fds[3]);
+}
+
+static void test_a_door_that_is_closed_ends_who_came_by_it(void **state)
+{
+    struct peer *peer = *state;
+    char byte;
+
+    start(peer, 0);
+    struct http_door *door = open_door(peer, "door", 0);
+    peer->watch_close = true;
+    peer->late_wanted = 1;
+    int fd = connect_door(peer);
+    send_all(fd, "GET /late HTTP/1.1\r\nHost: a\r\n\r\n");
+    loop_run(peer->loop);
+    assert_true(http_is_local(peer->late[0]));
+    http_door_close(door);
+    assert_string_equal(peer->trace, "closed ");
+    loop_run(peer->loop); /* who was told has stopped it */
+    assert_int_equal(recv(fd, &byte, 1, 0), 0);
+    assert_answered(peer);
+    close(fd);
+    http_door_close(open_door(peer, "door", 0)); /* in place of the one that nobody listens on */
+}
+
+static void test_a_door_takes_the_place_of_no_file_and_follows_no_link(void **state)
+{
+    struct peer *peer = *state;
+    char file[PATH_SIZE];
+
+    start(peer, 0);
+    (void)text_copy(file, sizeof(file), at(peer->scratch, "file"));
+    close(creat(file, 0644));
+    assert_return_code(symlink(file, at(peer->scratch, "link")), 0);
+    (void)open_door(peer, "file", ERR_EXISTS);
+    (void)open_door(peer, "link", ERR_EXISTS);
+    assert_int_equal(mode_of(file), 0644);
+}
+
 #define WITH_PEER(test) cmocka_unit_test_setup_teardown(test, peer_set_up, peer_tear_down)
 
 int main(void)
@@ -343,6 +430,9 @@ int main(void)
         WITH_PEER(test_large_bodies_share_what_there_is),
         WITH_PEER(test_body_that_was_taken_counts_no_more),
         WITH_PEER(test_large_answers_share_what_there_is),
+        WITH_PEER(test_who_fills_a_door_leaves_the_others_alone),
+        WITH_PEER(test_a_door_that_is_closed_ends_who_came_by_it),
+        WITH_PEER(test_a_door_takes_the_place_of_no_file_and_follows_no_link),
     };
     return cmocka_run_group_tests_name("io_net_room", tests, NULL, NULL);
 }
