@@ -19,6 +19,7 @@
 #include "agent/perform/strays.h"
 #include "agent/perform/volumes.h"
 #include "agent/servers/servers.h"
+#include "agent/tasks/tasks.h"
 #include "agent/world.h"
 #include "hooks/hosted/hosted.h"
 #include "inspect/inspect.h"
@@ -515,6 +516,8 @@ static void close_parts(struct daemon *daemon)
     struct parts *parts = &daemon->parts;
 
     servers_free(daemon->servers);
+    task_api_free(parts->task_api);
+    parts->task_api = NULL;
     api_free(daemon->api);
     if (parts->life != NULL)
         life_forget_callers(parts->life);
@@ -584,8 +587,10 @@ static int open_parts(struct daemon *daemon, struct err *err)
     daemon->servers = servers_new(&daemon->parts, daemon->api, &plans);
     if (daemon->parts.nomad != NULL)
         daemon->parts.control = nomad_control(daemon->parts.nomad);
+    if (daemon->parts.nomad != NULL)
+        code = task_api_new(&daemon->parts, daemon->api, &daemon->parts.task_api, err);
     count_files(daemon);
-    return 0;
+    return code;
 }
 
 struct daemon *daemon_new(const struct config *config, struct loop *loop,

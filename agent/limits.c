@@ -5,6 +5,7 @@
 #include "agent/limits.h"
 
 #include "agent/api/part.h"
+#include "agent/tasks/tasks.h"
 #include "journal/journal.h"
 #include "spec/job.h"
 
@@ -13,14 +14,18 @@ enum {
     FILES_OTHERS = 512, /* the journal, the log, the loop, what is open for one call */
 };
 
-/* Every payload has one descriptor, every connection two: its own and a file that it reads; by TLS
- * two more, of the pair that it is passed on by. */
+/* Every payload has one descriptor and, with servers, one of a socket by which it asks them; every
+ * connection two: its own and a file that it reads; by TLS two more, of the pair that it is passed
+ * on by. */
 size_t limits_files(size_t payloads, bool tls)
 {
-    return payloads + (tls ? 4u : 2u) * API_CONNECTIONS_MAX + FILES_OTHERS;
+    size_t doors = payloads < TASK_DOORS_MAX ? payloads : TASK_DOORS_MAX;
+
+    return payloads + doors + (tls ? 4u : 2u) * API_CONNECTIONS_MAX + FILES_OTHERS;
 }
 
-_Static_assert(NODE_MEMBERS_MAX + 4 * API_CONNECTIONS_MAX + FILES_OTHERS <= FILES_MAX,
+_Static_assert(NODE_MEMBERS_MAX + TASK_DOORS_MAX + 4 * API_CONNECTIONS_MAX + FILES_OTHERS <=
+                   FILES_MAX,
                "a full node has descriptors left");
 
 /* Those who wait long leave connections for those who do not.  Only these are never closed for

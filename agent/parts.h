@@ -53,6 +53,7 @@ struct parts {
     struct health health;        /* of its drivers */
     struct tally *tally;         /* for those who watch */
     struct catalogue *catalogue; /* what allocs offer */
+    struct task_api *task_api;   /* how tasks ask servers; NULL: there are none */
     struct nomad *nomad;         /* with servers, who decide what runs; NULL: this node does */
 };
 

@@ -9,6 +9,7 @@
 #include "agent/node/cores.h"
 #include "agent/perform/perform.h"
 #include "agent/perform/strays.h"
+#include "agent/tasks/tasks.h"
 #include "io/log.h"
 #include "server/nomad/nomad.h"
 
@@ -64,6 +65,7 @@ static void trace(void *ctx, const struct journal_event *event)
         specs_renew(world->parts->specs, event->id.text);
     catalogue_note(world->parts->catalogue, event);
     nomad_note(world->parts->nomad, event);
+    task_api_note(world->parts->task_api, event);
     if (world->parts->config->publishes_allocs && event->id.kind == MACHINE_TASK)
         note_task(world->parts, event);
     if (!log_wants(LOG_DEBUG))

@@ -172,6 +172,10 @@ enum node_trouble policy_node_trouble(int code, const char *text);
 /* True if what was to be withdrawn is not there: as good as withdrawn. */
 bool policy_is_withdrawn(int code, const char *text);
 
+/* True if a task in STATE (enum task_state) has a socket to ask servers by: its payload may run,
+ * and its secrets are where they belong. */
+bool policy_has_task_api(uint8_t state);
+
 /* How long the servers may be asked whose volumes a new alloc has before it is given up. */
 uint64_t policy_find_volumes_ms(void);
 

@@ -186,6 +186,10 @@ json_t *hooks_network_modes(struct hooks *hooks);
  * or none ever are. */
 bool hooks_has_secrets(const struct hooks *hooks, const char *alloc_id, const char *task);
 
+/* Opens where they belong, which is its user's to change: no link is followed on the way. */
+int hooks_open_secrets(const struct hooks *hooks, const char *alloc_id, const char *task,
+                       int *ret_fd, struct err *err);
+
 /* Looks, before a payload is looked for that ran when the daemon ended, whether the secrets of its
  * task are where they were, and mounts them again if they are not: those that the payload sees, or
  * new ones without anything in them.  The outcome's text tells what was found, if that was not as

@@ -253,3 +253,16 @@ int hooks_task_dir_strip(const struct hook_request *request, struct err *err)
         err->recoverable = true;
     return code;
 }
+
+int hooks_open_secrets(const struct hooks *hooks, const char *alloc_id, const char *task,
+                       int *ret_fd, struct err *err)
+{
+    const struct hook_request request = {
+        .alloc_dir = hooks->alloc_dir, .alloc = alloc_id, .task = task};
+    scoped_fd int root = -1, directory = -1;
+    int code = hooks_open_root(&request, &root, err);
+
+    if (code == 0)
+        code = hooks_directory_open(root, task, task, &directory, err);
+    return code == 0 ? hooks_directory_open(directory, "secrets", "secrets", ret_fd, err) : code;
+}

@@ -182,6 +182,17 @@ bool policy_is_withdrawn(int code, const char *text)
     return code == ERR_REFUSED && strstr(text, "service registration not found") != NULL;
 }
 
+bool policy_has_task_api(uint8_t state)
+{
+    static const bool has[T_COUNT] = {
+        [T_STARTING] = true, [T_RUNNING] = true,  [T_PREKILL] = true,
+        [T_DELAYING] = true, [T_STOPPING] = true,
+    };
+
+    check(state < T_COUNT);
+    return has[state];
+}
+
 enum wanted_order policy_wanted(const struct alloc *alloc, uint64_t have,
                                 const struct wanted *wanted)
 {

@@ -29,6 +29,7 @@ struct build {
     const struct task_spec *task;
     struct hooks_env *env;
     struct hooks_names names;
+    bool of_task;         /* for the task itself: others are told what is made of its services */
     const json_t *status; /* of the alloc's own network, as its hook left it; NULL: there is none */
     struct err *err;
 };
@@ -383,18 +384,28 @@ static int clean_names(struct build *build)
     return 0;
 }
 
-/* For the task itself only: what is made of its services is told to others. */
+/* Whose token it is, and where it is asked for by it. */
 static int add_identity(struct build *build)
 {
     const struct spec_identity *identity = &build->task->identity;
+    const char *secrets =
+        hooks_env_find(build->env, "NOMAD_SECRETS_DIR", sizeof("NOMAD_SECRETS_DIR") - 1);
+    char address[sizeof(((struct hooks_paths *)NULL)->secrets) + 32];
 
-    return identity->env ? set_text(build, "NOMAD_TOKEN", identity->token) : 0;
+    if (!identity->env)
+        return 0;
+    if (!text_format(address, sizeof(address), "unix://%s/api.sock", secrets))
+        return err_set(build->err, ERR_LIMIT, "NOMAD_UNIX_ADDR is too long");
+    int code = set_text(build, "NOMAD_TOKEN", identity->token);
+    return code == 0 ? set_text(build, "NOMAD_UNIX_ADDR", address) : code;
 }
 
 static int build_task(struct build *build, const uint8_t *results, uint32_t results_bytes)
 {
     int code = add_directories(build);
 
+    if (code == 0 && build->of_task)
+        code = add_identity(build);
     if (code == 0)
         code = add_limits(build);
     if (code == 0)
@@ -429,9 +440,8 @@ int hooks_env_build(const struct hooks *hooks, const struct alloc_spec *alloc,
         return err_set(err, ERR_CORRUPT, "the results of the task's hooks are damaged");
     json_t *status = hooks_network_status(results, results_bytes);
     build.status = status;
-    int code = add_identity(&build);
-    if (code == 0)
-        code = build_task(&build, results, results_bytes);
+    build.of_task = true;
+    int code = build_task(&build, results, results_bytes);
     json_decref(status);
     return code;
 }

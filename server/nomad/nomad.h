@@ -98,6 +98,14 @@ void nomad_node_changed(struct nomad *nomad);
 /* The node has a new event. */
 void nomad_events_changed(struct nomad *nomad);
 
+/* --- what others ask of them --- */
+
+/* Calls METHOD (a literal) with ARGS (moved), and TOKEN instead of the secret of the node; the
+ * servers may wait WAIT_MS for a change.  CB as of nomad_config.call, or never, once NOMAD is
+ * freed. */
+void nomad_ask(struct nomad *nomad, const char *method, json_t *args, const char *token,
+               uint64_t wait_ms, nomad_reply_cb *cb, void *ctx);
+
 /* --- services --- */
 
 /* REGISTRATION, as Nomad has service registrations (borrowed), is offered, or is it with what is

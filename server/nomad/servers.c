@@ -10,6 +10,7 @@ struct asked {
     struct nomad *nomad; /* NULL: it has ended meanwhile */
     char server[NOMAD_ADDRESS_SIZE];
     const char *method;
+    bool of_other; /* a refusal is his */
     nomad_reply_cb *cb;
     void *ctx;
     struct asked *next, **link;
@@ -86,14 +87,16 @@ static void on_reply(void *ctx, const json_t *reply, const struct err *err)
     nomad->heard(nomad);
 }
 
-void servers_call(struct nomad *nomad, const char *method, json_t *args, bool as_stranger,
-                  uint64_t timeout_ms, nomad_reply_cb *cb, void *ctx)
+/* TOKEN is whose call it is; OF_OTHER: not this node's. */
+static void call(struct nomad *nomad, const char *method, json_t *args, const char *token,
+                 bool of_other, uint64_t timeout_ms, nomad_reply_cb *cb, void *ctx)
 {
     struct asked *asked = calloc(1, sizeof(*asked));
 
     check(asked != NULL);
     check(args != NULL);
     asked->nomad = nomad;
+    asked->of_other = of_other;
     asked->cb = cb;
     asked->ctx = ctx;
     asked->method = method;
@@ -104,10 +107,21 @@ void servers_call(struct nomad *nomad, const char *method, json_t *args, bool as
     nomad->asked = asked;
     memcpy(asked->server, nomad->servers[0], sizeof(asked->server));
     check(json_object_set_new(args, "Region", json_string(nomad->config.region)) == 0);
-    check(json_object_set_new(args, "AuthToken",
-                              json_string(as_stranger ? "" : nomad->config.secret)) == 0);
+    check(json_object_set_new(args, "AuthToken", json_stringn(token, strlen(token))) == 0);
     nomad->config.call(nomad->config.ctx, asked->server, method, args, timeout_ms, on_reply, asked);
     json_decref(args);
+}
+
+void servers_call(struct nomad *nomad, const char *method, json_t *args, bool as_stranger,
+                  uint64_t timeout_ms, nomad_reply_cb *cb, void *ctx)
+{
+    call(nomad, method, args, as_stranger ? "" : nomad->config.secret, false, timeout_ms, cb, ctx);
+}
+
+void nomad_ask(struct nomad *nomad, const char *method, json_t *args, const char *token,
+               uint64_t wait_ms, nomad_reply_cb *cb, void *ctx)
+{
+    call(nomad, method, args, token, true, wait_ms + NOMAD_CALL_MS, cb, ctx);
 }
 
 void servers_abandon(struct nomad *nomad, const char *method)

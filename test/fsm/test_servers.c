@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -118,6 +119,17 @@ static void test_what_a_refusal_says_of_the_node(void **state)
     assert_false(policy_is_withdrawn(ERR_IO, "service registration not found"));
 }
 
+/* A payload that may run has it; one that is being looked for has its secrets mended first, and one
+ * that is gone would keep them busy. */
+static void test_a_task_has_a_socket_while_its_payload_may_run(void **state)
+{
+    static const uint8_t have[] = {T_STARTING, T_RUNNING, T_PREKILL, T_DELAYING, T_STOPPING};
+
+    (void)state;
+    for (uint8_t at = 0; at < T_COUNT; at++)
+        assert_int_equal(policy_has_task_api(at), memchr(have, at, sizeof(have)) != NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +139,7 @@ int main(void)
         cmocka_unit_test(test_what_is_new_is_told_before_what_changes),
         cmocka_unit_test(test_what_is_wanted_of_an_alloc_follows_from_what_it_is),
         cmocka_unit_test(test_what_a_refusal_says_of_the_node),
+        cmocka_unit_test(test_a_task_has_a_socket_while_its_payload_may_run),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

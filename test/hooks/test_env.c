@@ -228,6 +228,7 @@ static void test_environment_of_a_full_task_is_as_documented(void **state)
         "NOMAD_TASK_DIR=@/web/local",
         "NOMAD_TASK_NAME=web",
         "NOMAD_TOKEN=a.b.c",
+        "NOMAD_UNIX_ADDR=unix://@/web/secrets/api.sock",
         "SECOND=1 red stone ${LATER} linux/r7",
         NULL,
     };
