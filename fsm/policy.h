@@ -133,6 +133,7 @@ bool policy_task_offers(const struct alloc *alloc, const struct task *task);
 struct check_count {
     uint64_t grace_until_ms; /* until when failures do not count */
     uint32_t failures;       /* since the last time that it passed */
+    uint64_t since_ms;       /* since when it fails, of a check of Consul; 0: it does not */
 };
 
 /* It has found something at NOW_MS: true if it is time to restart, as it has failed LIMIT times in
@@ -142,6 +143,39 @@ bool policy_check_restarts(struct check_count *count, uint32_t limit, bool passe
 /* True if MEMBER is a task that such a check restarts, of a service of TASK: that one, or of the
  * group's ("") all. */
 bool policy_check_is_of(const struct alloc_member *member, const char *task);
+
+/* --- Consul (services-identity 1, 6; nomad v2.0.5 command/agent/consul) --- */
+
+/* A service that is to be in Consul's agent, or is, and what is known of it. */
+struct consul_entry {
+    bool wanted;     /* it is offered here */
+    bool there;      /* the agent has one of its id ... */
+    bool same;       /* ... which says what is wanted, with the checks that are */
+    bool ours;       /* ... and which this node has registered */
+    bool known;      /* its alloc is in the journal */
+    bool of_another; /* Consul itself has made it beside another service */
+};
+
+enum consul_call { CONSUL_LEAVE, CONSUL_REGISTER, CONSUL_DEREGISTER };
+
+/* What is to be done about ENTRY at UP_MS, which counts from when the daemon began.  What is not
+ * ours is never taken away; what is ours and nobody here knows, as after a loss of the journal, is
+ * on probation first.  Nomad takes whatever is called as its own. */
+enum consul_call policy_consul_call(const struct consul_entry *entry, uint64_t up_ms);
+
+/* When to look at Consul again: after the FAILURES-th vain attempt in a row; after one that was
+ * not (0), WATCHED while somebody waits for what its checks find. */
+uint64_t policy_consul_after_ms(unsigned failures, bool watched);
+
+enum consul_status { CONSUL_PASSING, CONSUL_WARNING, CONSUL_CRITICAL };
+
+/* True if STATUS is as good as passing to who lets WARNINGS pass. */
+bool policy_consul_passes(enum consul_status status, bool warnings);
+
+/* As policy_check_restarts, for checks that somebody else runs every INTERVAL_MS and that are only
+ * looked at: it is time when it has failed for as long as LIMIT of them take. */
+bool policy_consul_restarts(struct check_count *count, uint32_t limit, uint64_t interval_ms,
+                            bool passes, uint64_t now_ms);
 
 /* --- servers (nomad-rpc 1.8, 3.4, 6.3; nomad v2.0.5 client/client.go) ---
  *
