@@ -170,9 +170,10 @@ static void tell_news(const struct offer *offer, const struct hooks_service *ser
                       bool registered)
 {
     const struct catalogue *catalogue = offer->catalogue;
+    bool of_consul = service->spec->provider == PROVIDER_CONSUL;
 
     for (size_t i = 0; i < COUNT_OF(catalogue->listeners); i++) {
-        if (catalogue->listeners[i].news == NULL)
+        if (catalogue->listeners[i].news == NULL || of_consul != (i == CATALOGUE_CONSUL))
             continue;
         struct catalogue_entry entry = entry_of(offer, service);
         catalogue->listeners[i].news(catalogue->listeners[i].ctx, registered, &entry);
@@ -270,22 +271,65 @@ static bool is_offered(const struct offer *offer, const struct hooks_service *se
     return (offer->offered >> number & 1) != 0;
 }
 
+/* What it has found is known now, and whether its alloc is told. */
+static void find_out(struct offer *offer, const struct hooks_check *check)
+{
+    uint64_t bit = (uint64_t)1 << check->number;
+
+    offer->found.ran |= bit;
+    offer->found.pass =
+        check->status == CHECK_SUCCESS ? offer->found.pass | bit : offer->found.pass & ~bit;
+    if (life_degraded(offer->catalogue->parts->life) == NULL)
+        tell_found(offer); /* else it is found again */
+}
+
 static void checked(void *ctx, const struct hooks_service *service, const struct hooks_check *check)
 {
     struct offer *offer = ctx;
     struct parts *parts = offer->catalogue->parts;
-    uint64_t bit = (uint64_t)1 << check->number;
-    bool passes = check->status == CHECK_SUCCESS;
 
-    offer->found.ran |= bit;
-    offer->found.pass = passes ? offer->found.pass | bit : offer->found.pass & ~bit;
-    if (life_degraded(parts->life) != NULL)
-        return; /* what cannot be written down is found again */
-    tell_found(offer);
-    if (is_offered(offer, service) &&
-        policy_check_restarts(&offer->counts[check->number], check->spec->restart_limit, passes,
-                              life_now_ms(parts->life)))
+    find_out(offer, check);
+    if (life_degraded(parts->life) == NULL && is_offered(offer, service) &&
+        policy_check_restarts(&offer->counts[check->number], check->spec->restart_limit,
+                              check->status == CHECK_SUCCESS, life_now_ms(parts->life)))
         restart(offer, service, check->name);
+}
+
+static struct hooks_check *find_of_consul(struct offer *offer, const char *id,
+                                          const struct hooks_service **ret_service)
+{
+    for (size_t i = 0; offer->services != NULL && i < offer->services->count; i++) {
+        struct hooks_service *service = &offer->services->items[i];
+        for (size_t j = 0; j < service->checks_count; j++) {
+            if (service->spec->provider == PROVIDER_CONSUL &&
+                text_equal(service->checks[j].id, id)) {
+                *ret_service = service;
+                return &service->checks[j];
+            }
+        }
+    }
+    return NULL;
+}
+
+void catalogue_checked(struct catalogue *catalogue, const char *alloc, const char *id,
+                       enum consul_status status)
+{
+    struct offer *offer = find(catalogue, alloc);
+    const struct hooks_service *service;
+    struct hooks_check *found = offer == NULL ? NULL : find_of_consul(offer, id, &service);
+
+    if (found == NULL)
+        return;
+    const struct spec_check *spec = found->spec;
+    found->status =
+        policy_consul_passes(status, spec->warnings_pass) ? CHECK_SUCCESS : CHECK_FAILURE;
+    find_out(offer, found);
+    if (life_degraded(catalogue->parts->life) == NULL && is_offered(offer, service) &&
+        policy_consul_restarts(&offer->counts[found->number], spec->restart_limit,
+                               spec->interval_ms,
+                               policy_consul_passes(status, spec->restart_ignores_warnings),
+                               life_now_ms(catalogue->parts->life)))
+        restart(offer, service, found->name);
 }
 
 /* --- making --- */
@@ -379,7 +423,9 @@ static void keep_offered(struct offer *offer, const struct offer *before)
         if (is == NULL) {
             tell_news(before, was, false);
         } else if (text_equal(is->address, was->address) && is->port == was->port &&
-                   same_tags(&is->tags, &was->tags)) {
+                   same_tags(&is->tags, &was->tags) &&
+                   (is->registration == was->registration ||
+                    json_equal(is->registration, was->registration))) {
             offer->offered |= (uint64_t)1 << (is - offer->services->items);
             begin_grace(offer, is);
         }
@@ -428,6 +474,8 @@ static bool offers(const struct offer *offer, const struct alloc *alloc,
 {
     const char *name = service->spec->task;
 
+    if (service->spec->provider == PROVIDER_CONSUL && service->registration == NULL)
+        return false; /* its address is not known yet */
     if (name[0] == '\0')
         return true;
     const struct task *task = core_task(offer->catalogue->parts->core, offer->alloc, name);
@@ -521,6 +569,34 @@ static void renew(struct catalogue *catalogue)
     }
 }
 
+static bool watches_consul(const struct offer *offer)
+{
+    const struct alloc *alloc = core_alloc(offer->catalogue->parts->core, offer->alloc);
+    bool deployed = alloc != NULL && alloc->assign.watched && alloc->health == HEALTH_UNKNOWN;
+
+    for (size_t i = 0; offer->services != NULL && i < offer->services->count; i++) {
+        const struct hooks_service *service = &offer->services->items[i];
+        for (size_t j = 0; j < service->checks_count; j++) {
+            if (service->spec->provider == PROVIDER_CONSUL && is_offered(offer, service) &&
+                (deployed || service->checks[j].spec->restart_limit > 0))
+                return true;
+        }
+    }
+    return false;
+}
+
+bool catalogue_watches_consul(struct catalogue *catalogue)
+{
+    bool watches = false;
+
+    catalogue_settle(catalogue);
+    renew(catalogue);
+    for (const struct offer *offer = catalogue->offers; offer != NULL && !watches;
+         offer = offer->hh.next)
+        watches = watches_consul(offer);
+    return watches;
+}
+
 void catalogue_each(struct catalogue *catalogue, const char *namespace, catalogue_each_cb *cb,
                     void *ctx)
 {
@@ -538,7 +614,8 @@ void catalogue_each(struct catalogue *catalogue, const char *namespace, catalogu
             (namespace != NULL && !text_equal(offer->spec->namespace, namespace)))
             continue;
         for (size_t i = 0; i < offer->services->count; i++) {
-            if (is_offered(offer, &offer->services->items[i]))
+            if (is_offered(offer, &offer->services->items[i]) &&
+                offer->services->items[i].spec->provider == PROVIDER_NOMAD)
                 *list_more(&all) = (struct found){offer, &offer->services->items[i]};
         }
     }

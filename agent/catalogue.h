@@ -10,6 +10,7 @@
 #ifndef CAIRN_AGENT_CATALOGUE_H
 #define CAIRN_AGENT_CATALOGUE_H
 
+#include "fsm/policy.h"
 #include "hooks/services.h"
 #include "journal/journal.h"
 
@@ -36,12 +37,26 @@ struct catalogue_entry {
 /* ENTRY is registered, or is it with what is new of it; or it is not any more. */
 typedef void catalogue_news(void *ctx, bool registered, const struct catalogue_entry *entry);
 
-/* NEWS is called for each change from now on; NULL: nobody wants to know. */
-enum catalogue_listener { CATALOGUE_EVENTS, CATALOGUE_SERVERS, CATALOGUE_LISTENERS };
+/* NEWS is called for each change from now on; NULL: nobody wants to know.  CATALOGUE_CONSUL hears
+ * of services of Consul, the others of Nomad's own. */
+enum catalogue_listener {
+    CATALOGUE_EVENTS,
+    CATALOGUE_SERVERS,
+    CATALOGUE_CONSUL,
+    CATALOGUE_LISTENERS
+};
 void catalogue_listen(struct catalogue *catalogue, enum catalogue_listener who,
                       catalogue_news *news, void *ctx);
 
-/* Each in NAMESPACE (NULL: in any), by name, then by id. */
+/* The agent of Consul says that CHECK, by its id, of ALLOC is of STATUS. */
+void catalogue_checked(struct catalogue *catalogue, const char *alloc, const char *check,
+                       enum consul_status status);
+
+/* True if a deployment or a restart waits for what checks of Consul find.  Looks at everything
+ * again, also at what nobody tells: canaries that are some no more. */
+bool catalogue_watches_consul(struct catalogue *catalogue);
+
+/* Each of Nomad's own in NAMESPACE (NULL: in any), by name, then by id. */
 typedef void catalogue_each_cb(void *ctx, const struct catalogue_entry *entry);
 void catalogue_each(struct catalogue *catalogue, const char *namespace, catalogue_each_cb *cb,
                     void *ctx);

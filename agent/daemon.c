@@ -18,6 +18,7 @@
 #include "agent/perform/scripts.h"
 #include "agent/perform/strays.h"
 #include "agent/perform/volumes.h"
+#include "agent/registrar.h"
 #include "agent/servers/servers.h"
 #include "agent/tasks/tasks.h"
 #include "agent/world.h"
@@ -39,7 +40,8 @@ struct daemon {
     struct daemon_process process;
     struct world_loop *world;
     struct api *api;
-    struct servers *servers; /* NULL: there are none */
+    struct servers *servers;     /* NULL: there are none */
+    struct registrar *registrar; /* the same, of Consul */
     char network_dir[PATH_SIZE];
     struct hooks_network network;
     struct hooks_fetch fetch;
@@ -426,6 +428,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
     parts->tally = tally_new();
     parts->catalogue = catalogue_new(parts);
     daemon->world = world_begin(parts, seed);
+    daemon->registrar = registrar_new(parts);
     struct alone_config alone = {
         .life = parts->life,
         .say = world_say,
@@ -525,6 +528,7 @@ static void close_parts(struct daemon *daemon)
     controller_forget(parts);
     hosted_free(parts->hosted);
     hosted_forget(parts);
+    registrar_free(daemon->registrar);
     catalogue_free(parts->catalogue);
     alone_free(parts->alone);
     scripts_forget(parts);

@@ -1,18 +1,25 @@
 /*
- * What the groups of this node offer to others under a name (Nomad's own services), and the checks
- * of it.
+ * What the groups of this node offer to others under a name, and the checks of it: Nomad's own
+ * services, and those that are registered with Consul, whose agent asks.
  *
  * Who is registered is nowhere stored: it follows from the machines (fsm/policy.h) and from what
  * the job says, which is made whole here: names and tags interpolated, addresses found.  Checks
  * are run by a process beside the daemon, which has no rights and reads what the checked answer.
  *
  * Behaviour follows nomad v2.0.5 client/serviceregistration (nsd, checks), with the differences
- * that a check is not run twice at once and that one timer belongs to one check.
+ * that a check is not run twice at once and that one timer belongs to one check; of Consul
+ * command/agent/consul/service_client.go.
  */
 #ifndef CAIRN_HOOKS_SERVICES_H
 #define CAIRN_HOOKS_SERVICES_H
 
 #include "hooks/hooks.h"
+
+/* How Nomad calls what it registers with Consul, and the key of its metadata whose value is the id
+ * of the node that has done so here. */
+#define CONSUL_SERVICE_PREFIX "_nomad-task-"
+#define CONSUL_CHECK_PREFIX "_nomad-check-"
+#define CONSUL_MARK "cairn-node"
 
 enum check_status { CHECK_PENDING, CHECK_SUCCESS, CHECK_FAILURE };
 
@@ -23,8 +30,11 @@ struct hooks_check {
     const struct spec_check *spec;
     char id[CHECK_ID_SIZE]; /* Nomad's: a digest of what it asks */
     const char *name;       /* interpolated */
-    const char *target;     /* a URL, or HOST:PORT */
-    uint8_t number;         /* among those of its alloc, below SPEC_CHECKS_MAX */
+    const char *target;     /* a URL, or HOST:PORT; "" of a script, or it is not known yet */
+    const char *task;       /* whom a script is run in */
+    const char *command;    /* interpolated, as its arguments are */
+    struct spec_texts arguments;
+    uint8_t number; /* among those of its alloc, below SPEC_CHECKS_MAX */
 
     enum check_status status;
     int code;        /* of HTTP, 0: none */
@@ -42,6 +52,8 @@ struct hooks_service {
     uint16_t port; /* 0: none */
     struct hooks_check *checks;
     size_t checks_count;
+    json_t *registration; /* with Consul, owned; NULL: it is none of Consul's, or its address is not
+                             known yet */
 };
 
 /* All of an alloc; owns what it points to but for the specs. */
@@ -68,8 +80,9 @@ void hooks_services_free(struct hooks_services *services);
 typedef void hooks_checked(void *ctx, const struct hooks_service *service,
                            const struct hooks_check *check);
 
-/* Begins those of SERVICES, borrowed until they are ended, each first after half of its interval,
- * with what is written in them as what is known.  RET_CHECKS is NULL if there are none. */
+/* Begins those of SERVICES that are Nomad's, borrowed until they are ended, each first after half
+ * of its interval, with what is written in them as what is known.  RET_CHECKS is NULL if there are
+ * none. */
 struct hooks_checks;
 void hooks_checks_begin(struct hooks *hooks, struct hooks_services *services,
                         hooks_checked *checked, void *ctx, struct hooks_checks **ret_checks);

@@ -390,6 +390,39 @@ static json_t *unmet_by_bridge(const struct constraint_node *node, const json_t 
     return unmet;
 }
 
+static bool has_consul(const json_t *services)
+{
+    const json_t *service;
+    size_t i;
+
+    json_array_foreach(services, i, service)
+    {
+        if (text_equal(text_of(service, "Provider"), "consul"))
+            return true;
+    }
+    return false;
+}
+
+/* Nomad's servers add this constraint to groups that have services of Consul. */
+static json_t *unmet_by_consul(const struct constraint_node *node, const json_t *group)
+{
+    bool needed = has_consul(json_object_get(group, "Services"));
+    json_t *task, *unmet = NULL;
+    size_t i;
+
+    json_array_foreach(json_object_get(group, "Tasks"), i, task) needed |=
+        has_consul(json_object_get(task, "Services"));
+    if (!needed)
+        return NULL;
+    json_t *constraint = json_pack("{s:s, s:s, s:s}", "LTarget", "${attr.consul.version}",
+                                   "Operand", "semver", "RTarget", ">= 1.8.0");
+    check(constraint != NULL);
+    if (!constraint_holds(node, constraint))
+        unmet = words_of(constraint);
+    json_decref(constraint);
+    return unmet;
+}
+
 json_t *constraint_unmet(const struct constraint_node *node, const json_t *job, const json_t *group)
 {
     json_t *unmet = unmet_of(node, job), *task;
@@ -399,6 +432,8 @@ json_t *constraint_unmet(const struct constraint_node *node, const json_t *job, 
         unmet = unmet_of(node, group);
     if (unmet == NULL)
         unmet = unmet_by_bridge(node, group);
+    if (unmet == NULL)
+        unmet = unmet_by_consul(node, group);
     json_array_foreach(unmet == NULL ? json_object_get(group, "Tasks") : NULL, i, task)
     {
         unmet = unmet_of(node, task);

@@ -228,7 +228,7 @@ struct spec_ports {
 enum spec_address_mode { ADDRESS_AUTO, ADDRESS_HOST, ADDRESS_ALLOC };
 
 /* What is asked of who offers a service, again and again; texts are not yet interpolated. */
-enum spec_check_type { CHECK_HTTP, CHECK_TCP };
+enum spec_check_type { CHECK_HTTP, CHECK_TCP, CHECK_GRPC, CHECK_SCRIPT };
 
 struct spec_check {
     enum spec_check_type type;
@@ -244,16 +244,33 @@ struct spec_check {
     bool ready_only;        /* no deployment waits for it */
     uint32_t restart_limit; /* of check_restart, 0: it restarts nobody */
     uint64_t restart_grace_ms;
+
+    /* Of services of Consul only, whose agent asks, but for scripts. */
+    bool warnings_pass;            /* to a deployment: on_update is "ignore_warnings" */
+    bool restart_ignores_warnings; /* of its check_restart */
+    const char *command;           /* of type script */
+    struct spec_texts arguments;
+    const char *grpc_service; /* of type grpc */
+    bool grpc_tls;
+    const char *initial_status, *notes, *tls_server_name; /* "": not given */
+    uint32_t before_passing, before_critical, before_warning;
 };
+
+/* Where a service is registered. */
+enum spec_provider { PROVIDER_NOMAD, PROVIDER_CONSUL };
 
 /* What a group, or one of its tasks, offers to others under a name. */
 struct spec_service {
+    enum spec_provider provider;
     const char *task; /* whose it is; "": the group's */
     const char *name;
     const char *port;    /* a label of a port of the group, or a number, "": none */
     const char *address; /* that the job gives, "": by the mode */
     enum spec_address_mode address_mode;
     struct spec_texts tags, canary_tags;
+    struct spec_pairs meta, canary_meta;     /* of Consul only, as the rest */
+    bool tag_override;                       /* enable_tag_override */
+    uint32_t weight_passing, weight_warning; /* 0: not given */
     struct spec_check *checks;
     size_t checks_count; /* at most SPEC_CHECKS_MAX of an alloc */
 };

@@ -222,7 +222,8 @@ void api_alloc_checks(struct api_request *request)
     json_t *to = json_object();
     for (size_t i = 0; services != NULL && spec != NULL && i < services->count; i++) {
         const struct hooks_service *service = &services->items[i];
-        for (size_t j = 0; j < service->checks_count; j++)
+        bool of_nomad = service->spec->provider == PROVIDER_NOMAD; /* as Nomad shows no other */
+        for (size_t j = 0; of_nomad && j < service->checks_count; j++)
             api_set(to, service->checks[j].id,
                     check_result(service, &service->checks[j], spec->name));
     }

@@ -87,6 +87,7 @@ void config_defaults(struct config *config)
         .bind_wildcard = true,
         .publishes_node = true,
         .publishes_prometheus = true,
+        .consul = {.verify_ssl = true, .timeout_ms = 5000}, /* Nomad's */
     };
 }
 
@@ -292,9 +293,15 @@ int config_finish(struct config *config, struct err *err)
         (code = find_secret(config->tls_key_file, "tls.key_file", err)) != 0 ||
         (code = find_secret(config->bootstrap_secret_file, "acl.bootstrap_secret_file", err)) !=
             0 ||
+        (code = find_secret(config->consul.token_file, "consul.token_file", err)) != 0 ||
+        (code = find_secret(config->consul.ca_file, "consul.ca_file", err)) != 0 ||
+        (code = find_secret(config->consul.cert_file, "consul.cert_file", err)) != 0 ||
+        (code = find_secret(config->consul.key_file, "consul.key_file", err)) != 0 ||
         (code = find_shim(config, err)) != 0 || (code = find_others(config, err)) != 0)
         return code;
     code = config_finish_servers(config, err);
+    if (code == 0)
+        code = config_finish_consul(config, err);
     if (code == 0)
         code = check_volumes(&config->host_volumes, err);
     if (code == 0)
@@ -312,4 +319,5 @@ void config_free(struct config *config)
     config->host_volumes = (struct spec_node_volumes){0};
     free(config->csi_plugins.items);
     config->csi_plugins = (struct config_csi_plugins){0};
+    explicit_bzero(config->consul.token, sizeof(config->consul.token));
 }

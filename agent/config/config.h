@@ -47,6 +47,19 @@ struct config_csi_plugins {
     size_t count, size;
 };
 
+/* The consul block: the agent of Consul that services are registered with. */
+struct config_consul {
+    bool used;                     /* there is such a block */
+    char address[256];             /* "127.0.0.1:8500", "https://HOST:PORT" or "unix:///PATH" */
+    char url[300];                 /* of that, derived */
+    char socket[SOCKET_PATH_SIZE]; /* the same, "": it is asked over the network */
+    char token[256]; /* "": none; from token_file or CONSUL_HTTP_TOKEN if it is not given */
+    char token_file[PATH_SIZE];
+    bool ssl, verify_ssl;
+    char ca_file[PATH_SIZE], cert_file[PATH_SIZE], key_file[PATH_SIZE];
+    uint64_t timeout_ms; /* of one call, default 5 s */
+};
+
 struct config {
     char data_dir[PATH_SIZE];
     char alloc_dir[PATH_SIZE]; /* default <data_dir>/alloc */
@@ -144,7 +157,8 @@ struct config {
     bool hides_hooks;          /* telemetry.disable_allocation_hook_metrics, default false */
     bool hides_dispatched;     /* telemetry.disable_dispatched_job_summary_metrics, default false */
     bool publishes_prometheus; /* telemetry.prometheus_metrics, default true */
-    bool take_over, new_node;  /* flags only: what a copied directory is to be (home.h) */
+    struct config_consul consul;
+    bool take_over, new_node; /* flags only: what a copied directory is to be (home.h) */
 };
 
 void config_defaults(struct config *config);

@@ -49,6 +49,7 @@ enum section {
     IN_MOCK,
     IN_MOCK_CONFIG,
     IN_TELEMETRY,
+    IN_CONSUL,
     SECTION_COUNT,
 };
 
@@ -81,6 +82,13 @@ static const char *require_true(const json_t *value)
 static const char *require_false(const json_t *value)
 {
     return json_is_false(value) ? NULL : "only false is available in this release";
+}
+
+static const char *require_default_cluster(const json_t *value)
+{
+    return json_is_string(value) && text_equal(json_string_value(value), "default")
+               ? NULL
+               : "there is one cluster of Consul, \"default\", in this release";
 }
 
 #define NETWORK_FIELD(member)                                                                      \
@@ -206,6 +214,19 @@ static const struct key keys[] = {
     {IN_TELEMETRY, "disable_dispatched_job_summary_metrics", KEY_BOOL, FIELD_OF(hides_dispatched),
      NULL},
     {IN_TELEMETRY, "prometheus_metrics", KEY_BOOL, FIELD_OF(publishes_prometheus), NULL},
+    {IN_CONSUL, "address", KEY_TEXT, FIELD_OF(consul.address), NULL},
+    {IN_CONSUL, "token", KEY_TEXT, FIELD_OF(consul.token), NULL},
+    {IN_CONSUL, "token_file", KEY_TEXT, FIELD_OF(consul.token_file), NULL},
+    {IN_CONSUL, "ssl", KEY_BOOL, FIELD_OF(consul.ssl), NULL},
+    {IN_CONSUL, "verify_ssl", KEY_BOOL, FIELD_OF(consul.verify_ssl), NULL},
+    {IN_CONSUL, "ca_file", KEY_TEXT, FIELD_OF(consul.ca_file), NULL},
+    {IN_CONSUL, "cert_file", KEY_TEXT, FIELD_OF(consul.cert_file), NULL},
+    {IN_CONSUL, "key_file", KEY_TEXT, FIELD_OF(consul.key_file), NULL},
+    {IN_CONSUL, "timeout", KEY_DURATION, FIELD_OF(consul.timeout_ms), NULL},
+    {IN_CONSUL, "name", KEY_RULE, 0, 0, require_default_cluster},
+    {IN_CONSUL, "auto_advertise", KEY_RULE, 0, 0, require_false},
+    {IN_CONSUL, "client_auto_join", KEY_RULE, 0, 0, require_false},
+    {IN_CONSUL, "server_auto_join", KEY_RULE, 0, 0, require_false},
     {IN_MOCK_CONFIG, "enabled", KEY_BOOL, FIELD_OF(mock_enabled), NULL},
     {IN_MOCK_CONFIG, "fs_isolation", KEY_RULE, 0, 0, require_no_isolation},
     {IN_MOCK_CONFIG, "shutdown_periodic_after", KEY_BOOL, FIELD_OF(mock_shuts_down), NULL},
@@ -227,6 +248,7 @@ static const struct {
     {IN_ROOT, "client", IN_CLIENT},
     {IN_ROOT, "plugin", IN_PLUGIN},
     {IN_ROOT, "telemetry", IN_TELEMETRY},
+    {IN_ROOT, "consul", IN_CONSUL},
     {IN_CLIENT, "meta", IN_META},
     {IN_CLIENT, "chroot_env", IN_CHROOT_ENV},
     {IN_CLIENT, "options", IN_OPTIONS},
@@ -255,7 +277,6 @@ static const struct {
     {IN_ROOT, "advertise"},
     {IN_ROOT, "audit"},
     {IN_ROOT, "autopilot"},
-    {IN_ROOT, "consul"},
     {IN_ROOT, "eventlog"},
     {IN_ROOT, "http_api_response_headers"},
     {IN_ROOT, "keyring"},
@@ -311,6 +332,28 @@ static const struct {
     {IN_CLIENT, "template"},
     {IN_CLIENT, "users"},
     {IN_EXEC_CONFIG, "no_pivot_root"},
+    {IN_CONSUL, "allow_unauthenticated"},
+    {IN_CONSUL, "auth"},
+    {IN_CONSUL, "checks_use_advertise"},
+    {IN_CONSUL, "client_failures_before_critical"},
+    {IN_CONSUL, "client_failures_before_warning"},
+    {IN_CONSUL, "client_http_check_name"},
+    {IN_CONSUL, "client_service_name"},
+    {IN_CONSUL, "grpc_address"},
+    {IN_CONSUL, "grpc_ca_file"},
+    {IN_CONSUL, "namespace"},
+    {IN_CONSUL, "server_failures_before_critical"},
+    {IN_CONSUL, "server_failures_before_warning"},
+    {IN_CONSUL, "server_http_check_name"},
+    {IN_CONSUL, "server_rpc_check_name"},
+    {IN_CONSUL, "server_serf_check_name"},
+    {IN_CONSUL, "server_service_name"},
+    {IN_CONSUL, "service_auth_method"},
+    {IN_CONSUL, "service_identity"},
+    {IN_CONSUL, "share_ssl"},
+    {IN_CONSUL, "tags"},
+    {IN_CONSUL, "task_auth_method"},
+    {IN_CONSUL, "task_identity"},
     {IN_TELEMETRY, "allowed_metadata_keys_in_metrics"},
     {IN_TELEMETRY, "circonus_api_app"},
     {IN_TELEMETRY, "circonus_api_token"},
@@ -372,6 +415,7 @@ static const char *const section_names[SECTION_COUNT] = {
     [IN_MOCK] = "plugin \"mock_driver\"",
     [IN_MOCK_CONFIG] = "plugin \"mock_driver\" config",
     [IN_TELEMETRY] = "telemetry",
+    [IN_CONSUL] = "consul",
 };
 
 static const struct hcl_place nowhere = {0};
@@ -460,6 +504,13 @@ static bool find_block(enum section section, const char *name, enum section *ret
         }
     }
     return false;
+}
+
+/* One that says something by being there. */
+static void note_block(struct reader *reader, enum section section)
+{
+    if (section == IN_CONSUL)
+        reader->config->consul.used = true;
 }
 
 static int read_value(struct reader *reader, enum section section, const char *name,
@@ -592,8 +643,10 @@ static int read_value(struct reader *reader, enum section section, const char *n
 
     if (pairs_of(reader, section) != NULL)
         return set_pair(reader, section, name, place, value);
-    if (find_block(section, name, &inside))
+    if (find_block(section, name, &inside)) {
+        note_block(reader, inside);
         return read_object(reader, inside, place, value);
+    }
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
         if (keys[i].section == section && text_equal(keys[i].name, name))
             return key_set(reader, &keys[i], field_of(reader, &keys[i]), place, value);
@@ -610,6 +663,7 @@ static int read_block(struct reader *reader, enum section section, const struct 
 
     if (!find_block(section, block->type, &inside))
         return complain_unknown(reader, section, block->type, block->place);
+    note_block(reader, inside);
     const char *example = inside == IN_PLUGIN          ? "as in plugin \"raw_exec\" { ... }"
                           : inside == IN_HOST_NETWORKS ? "as in host_network \"public\" { ... }"
                           : inside == IN_HOST_VOLUMES  ? "as in host_volume \"data\" { ... }"

@@ -21,6 +21,10 @@ int config_finish_addresses(struct config *config, struct err *err);
 /* Gives each server a port.  ERR_INVALID: one is no address. */
 int config_finish_servers(struct config *config, struct err *err);
 
+/* Where Consul's agent is and with which token it is asked, whatever said so.  ERR_INVALID: that is
+ * no address; what else keeps a file of a token from being read. */
+int config_finish_consul(struct config *config, struct err *err);
+
 /* Reads one file, HCL or JSON. */
 int config_read_file(struct config *config, const char *path, struct err *err);
 

@@ -183,6 +183,33 @@ void node_set_host_plugins(struct node *node, const struct spec_pairs *versions)
     }
 }
 
+static const char *attribute_of(const struct node *node, const char *name)
+{
+    const struct spec_pairs *all = &node->known.attributes;
+
+    for (size_t i = 0; i < all->count; i++) {
+        if (text_equal(all->items[i].key, name))
+            return all->items[i].value;
+    }
+    return "";
+}
+
+bool node_set_consul(struct node *node, const struct spec_pairs *attributes)
+{
+    bool is_new = false;
+
+    for (size_t i = 0; i < attributes->count; i++)
+        is_new |=
+            !text_equal(attribute_of(node, attributes->items[i].key), attributes->items[i].value);
+    if (!is_new)
+        return false;
+    pairs_drop(&node->known.attributes, "consul");
+    pairs_drop(&node->known.attributes, "unique.consul");
+    for (size_t i = 0; i < attributes->count; i++)
+        add(&node->known.attributes, attributes->items[i].key, attributes->items[i].value);
+    return true;
+}
+
 /* A node that promises what is not there would start tasks only to see them fail. */
 static int look_at_volumes(const struct spec_node_volumes *volumes, struct err *err)
 {

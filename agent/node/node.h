@@ -50,6 +50,9 @@ void node_find_room(struct node *node, const struct config *config);
 void node_set_plugins(struct node *node, const struct spec_pairs *versions);
 void node_set_host_plugins(struct node *node, const struct spec_pairs *versions);
 
+/* What the agent of Consul says; false: nothing of it is new. */
+bool node_set_consul(struct node *node, const struct spec_pairs *attributes);
+
 /* The attributes of a driver, which it has while it works on this node. */
 void node_set_driver(struct node *node, const struct driver_info *driver);
 

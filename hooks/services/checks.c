@@ -78,12 +78,15 @@ static void begin_one(struct hooks_checks *checks, const struct services_made *m
     arm(running, of->spec->interval_ms / 2);
 }
 
+/* Those of Consul its agent asks. */
 static size_t count_checks(const struct hooks_services *services)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < services->count; i++)
-        count += services->items[i].checks_count;
+    for (size_t i = 0; i < services->count; i++) {
+        if (services->items[i].spec->provider == PROVIDER_NOMAD)
+            count += services->items[i].checks_count;
+    }
     return count;
 }
 
@@ -110,7 +113,8 @@ void hooks_checks_begin(struct hooks *hooks, struct hooks_services *services,
     for (size_t i = 0; i < services->count; i++) {
         const struct hooks_service *service = &services->items[i];
 
-        for (size_t j = 0; j < service->checks_count; j++)
+        for (size_t j = 0; service->spec->provider == PROVIDER_NOMAD && j < service->checks_count;
+             j++)
             begin_one(checks, made, service, &service->checks[j]);
     }
     *ret_checks = checks;

@@ -87,12 +87,6 @@ static int expand_all(struct making *making, const struct spec_texts *from, stru
 
 /* --- one check --- */
 
-/* The texts of a check, interpolated. */
-struct check_texts {
-    const char *name, *port, *path, *method, *protocol;
-    json_t *headers; /* owned */
-};
-
 static bool is_one_line(const char *text)
 {
     return strpbrk(text, "\r\n") == NULL;
@@ -120,6 +114,35 @@ static bool is_method(const char *text)
     return text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-")] == '\0';
 }
 
+/* What is run in a task knows what that one is told. */
+static int expand_script(struct making *making, const struct spec_check *spec,
+                         struct check_texts *texts)
+{
+    const char *before = making->env_of;
+    int code = enter(making, spec->task);
+
+    if (code == 0)
+        code = expand(making, spec->command, &texts->command);
+    if (code == 0)
+        code = expand_all(making, &spec->arguments, &texts->arguments);
+    return code == 0 ? enter(making, before) : code;
+}
+
+/* What only checks of Consul have. */
+static int expand_of_consul(struct making *making, const struct spec_check *spec,
+                            struct check_texts *texts)
+{
+    int code = expand(making, spec->grpc_service, &texts->grpc_service);
+
+    if (code == 0)
+        code = expand(making, spec->initial_status, &texts->initial_status);
+    if (code == 0)
+        code = expand(making, spec->notes, &texts->notes);
+    if (code == 0 && spec->type == CHECK_SCRIPT)
+        code = expand_script(making, spec, texts);
+    return code;
+}
+
 static int expand_check(struct making *making, const struct spec_check *spec,
                         struct check_texts *texts)
 {
@@ -141,6 +164,16 @@ static int expand_check(struct making *making, const struct spec_check *spec,
     return code;
 }
 
+/* With a slash between them, whatever is behind it. */
+static const char *join(struct arena *arena, const char *authority, const char *service)
+{
+    size_t size = strlen(authority) + strlen(service) + 2;
+    char *text = arena_new(arena, size);
+
+    (void)text_format(text, size, "%s/%s", authority, service); /* made to fit */
+    return text;
+}
+
 /* Its own port and mode before those of its service; nobody asks without a port. */
 static int find_target(struct making *making, const struct hooks_service *service,
                        const struct services_wanted *of_service, const struct check_texts *texts,
@@ -154,6 +187,9 @@ static int find_target(struct making *making, const struct hooks_service *servic
     wanted.mode = spec->has_address_mode   ? spec->address_mode
                   : *wanted.custom != '\0' ? ADDRESS_AUTO
                                            : ADDRESS_HOST;
+    *ret_target = "";
+    if (spec->type == CHECK_SCRIPT)
+        return 0;
     if (texts->port[0] != '\0')
         wanted.port = texts->port;
     int code = services_address(&wanted, &place, making->err);
@@ -162,7 +198,6 @@ static int find_target(struct making *making, const struct hooks_service *servic
     if (place.port == 0)
         return err_set(making->err, ERR_INVALID, "neither it nor service \"%s\" has a port",
                        service->name);
-    *ret_target = "";
     if (wanted.mode == ADDRESS_ALLOC && making->network == NULL)
         return 0; /* not yet */
     if (place.address[0] == '\0')
@@ -171,6 +206,10 @@ static int find_target(struct making *making, const struct hooks_service *servic
     *ret_target = authority;
     if (spec->type == CHECK_TCP)
         return 0;
+    if (spec->type == CHECK_GRPC) {
+        *ret_target = join(arena, authority, texts->grpc_service);
+        return 0;
+    }
     const char *protocol = texts->protocol[0] == '\0' ? "http" : texts->protocol;
     if (!text_equal(protocol, "http") && !text_equal(protocol, "https"))
         return err_set(making->err, ERR_INVALID,
@@ -218,35 +257,58 @@ static int write_order(struct making *making, const struct hooks_check *check_ma
     return 0;
 }
 
-static int make_check(struct making *making, const struct hooks_service *service,
+static void make_for_consul(struct hooks_service *service, const struct check_texts *texts,
+                            struct hooks_check *to)
+{
+    services_consul_check_id(service->id, to->spec, texts, to->id);
+    if (service->registration == NULL)
+        return;
+    if (to->target[0] == '\0' && to->spec->type != CHECK_SCRIPT) {
+        json_decref(service->registration); /* it waits until all of it is known */
+        service->registration = NULL;
+    } else {
+        services_register_check(service->registration, to, texts);
+    }
+}
+
+static int make_for_process(struct making *making, const struct check_texts *texts,
+                            struct hooks_check *to)
+{
+    const struct services_identity identity = {
+        .spec = to->spec,
+        .texts = texts,
+        .alloc = making->alloc->id,
+        .group = making->alloc->group,
+        .task = to->task,
+    };
+
+    services_check_id(&identity, to->id);
+    return write_order(making, to, texts);
+}
+
+static int make_check(struct making *making, struct hooks_service *service,
                       const struct services_wanted *wanted, const struct spec_check *spec,
                       struct hooks_check *to)
 {
-    struct check_texts texts = {.name = "", .headers = json_array()};
+    struct check_texts texts = {.name = "", .command = "", .headers = json_array()};
 
     check(texts.headers != NULL && making->checks_count < SPEC_CHECKS_MAX);
     to->spec = spec;
     to->number = making->checks_count++;
     hooks_check_say(to, waiting);
     int code = expand_check(making, spec, &texts);
+    if (code == 0 && service->spec->provider == PROVIDER_CONSUL)
+        code = expand_of_consul(making, spec, &texts);
     if (code == 0)
         code = find_target(making, service, wanted, &texts, spec, &to->target);
-    if (code == 0) {
-        const struct services_identity identity = {
-            .spec = spec,
-            .alloc = making->alloc->id,
-            .group = making->alloc->group,
-            .task = spec->task[0] != '\0' ? spec->task : service->spec->task,
-            .name = texts.name,
-            .port = texts.port,
-            .protocol = texts.protocol,
-            .path = texts.path,
-            .method = texts.method,
-        };
-        services_check_id(&identity, to->id);
-        to->name = texts.name;
-        code = write_order(making, to, &texts);
-    }
+    to->name = texts.name;
+    to->task = spec->task[0] != '\0' ? spec->task : service->spec->task;
+    to->command = texts.command;
+    to->arguments = texts.arguments;
+    if (code == 0 && service->spec->provider == PROVIDER_CONSUL)
+        make_for_consul(service, &texts, to);
+    else if (code == 0)
+        code = make_for_process(making, &texts, to);
     json_decref(texts.headers);
     return code == 0 ? 0
                      : err_wrap(making->err, "check \"%.40s\" of service \"%.63s\"", texts.name,
@@ -324,6 +386,26 @@ static int expand_service(struct making *making, const struct spec_service *spec
     return code == 0 ? 0 : err_wrap(making->err, "service \"%.80s\"", spec->name);
 }
 
+static int begin_registration(struct making *making, struct hooks_service *service)
+{
+    const struct spec_service *spec = service->spec;
+    bool of_canary = making->canary && spec->canary_meta.count > 0;
+    const struct spec_pairs *from = of_canary ? &spec->canary_meta : &spec->meta;
+    struct spec_pairs meta = {.count = from->count};
+    int code = 0;
+
+    meta.items = arena_new(&making->made->arena, (from->count + 1) * sizeof(*meta.items));
+    for (size_t i = 0; code == 0 && i < from->count; i++) {
+        code = expand(making, from->items[i].key, &meta.items[i].key);
+        if (code == 0)
+            code = expand(making, from->items[i].value, &meta.items[i].value);
+    }
+    if (code != 0)
+        return err_wrap(making->err, "meta of service \"%.63s\"", service->name);
+    service->registration = services_registration(service, &meta, making->hooks->node->id);
+    return 0;
+}
+
 static int make_service(struct making *making, const struct spec_service *spec,
                         struct hooks_service *to)
 {
@@ -348,6 +430,12 @@ static int make_service(struct making *making, const struct spec_service *spec,
                       : arena_text(&making->made->arena, place.address); /* of whomever it was */
     to->port = place.port;
     to->id = id_of(making, to, wanted.port);
+    bool waits = spec->address_mode == ADDRESS_ALLOC && making->network == NULL;
+    if (spec->provider == PROVIDER_CONSUL && !waits) {
+        code = begin_registration(making, to);
+        if (code != 0)
+            return code;
+    }
     return make_checks(making, &wanted, to);
 }
 
@@ -393,6 +481,7 @@ void hooks_services_free(struct hooks_services *services)
     if (services == NULL)
         return;
     for (size_t i = 0; i < services->count; i++) {
+        json_decref(services->items[i].registration);
         for (size_t j = 0; j < services->items[i].checks_count; j++)
             free(services->items[i].checks[j].output);
     }

@@ -51,12 +51,35 @@ char *services_authority(struct arena *arena, const struct services_place *place
 int services_url(struct arena *arena, const char *protocol, const char *authority, const char *path,
                  char **ret_url, struct err *err);
 
+/* The texts of a check, interpolated. */
+struct check_texts {
+    const char *name, *port, *path, *method, *protocol;
+    const char *command, *grpc_service, *initial_status, *notes; /* of Consul's checks */
+    struct spec_texts arguments;
+    json_t *headers; /* a list of pairs, owned */
+};
+
 /* What a check is known by, from its interpolated texts. */
 struct services_identity {
     const struct spec_check *spec;
-    const char *alloc, *group, *task, *name, *port, *protocol, *path, *method;
+    const struct check_texts *texts;
+    const char *alloc, *group, *task;
 };
 void services_check_id(const struct services_identity *identity, char to[CHECK_ID_SIZE]);
+
+/* The same of a check of the service SERVICE_ID of Consul. */
+void services_consul_check_id(const char *service_id, const struct spec_check *spec,
+                              const struct check_texts *texts, char to[CHECK_ID_SIZE]);
+
+/* --- registrations with Consul --- */
+
+/* META is interpolated; a new reference, without checks. */
+json_t *services_registration(const struct hooks_service *service, const struct spec_pairs *meta,
+                              const char *node_id);
+
+/* CHECK and its TEXTS as Consul is told of them. */
+void services_register_check(json_t *registration, const struct hooks_check *check,
+                             const struct check_texts *texts);
 
 /* --- the process --- */
 

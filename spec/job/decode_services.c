@@ -1,6 +1,8 @@
 /* The services of one alloc's JSON and their checks, as decode.c has all of it. */
 #include "spec/job/decoding.h"
 
+enum { STATUS_SIZE = 16 };
+
 /* Names and each of their values, those of one name together. */
 static struct spec_pairs decode_headers(struct decoding *decoding, const json_t *from)
 {
@@ -35,6 +37,29 @@ static void decode_http(struct decoding *decoding, const json_t *from, struct sp
     to->headers = decode_headers(decoding, from);
 }
 
+/* What only checks of Consul have. */
+static void decode_of_consul(struct decoding *decoding, const json_t *from, struct spec_check *to)
+{
+    const json_t *restart = json_object_get(from, "CheckRestart");
+
+    to->warnings_pass =
+        text_equal(decoding_text(decoding, from, "OnUpdate", 16), "ignore_warnings");
+    to->restart_ignores_warnings = decoding_bool(decoding, restart, "IgnoreWarnings");
+    to->command = decoding_text(decoding, from, "Command", SPEC_CHECK_COMMAND_SIZE);
+    to->arguments = decoding_texts(decoding, from, "Args");
+    if (to->arguments.count >= SPEC_SCRIPT_ARGUMENTS_MAX ||
+        (to->type == CHECK_SCRIPT && to->command[0] == '\0'))
+        decoding_damaged(decoding, "Args", "a command and so many arguments");
+    to->grpc_service = decoding_text(decoding, from, "GRPCService", SPEC_SERVICE_TEXT_SIZE);
+    to->grpc_tls = decoding_bool(decoding, from, "GRPCUseTLS");
+    to->initial_status = decoding_text(decoding, from, "InitialStatus", STATUS_SIZE);
+    to->notes = decoding_text(decoding, from, "Notes", SPEC_CHECK_NOTES_SIZE);
+    to->tls_server_name = decoding_text(decoding, from, "TLSServerName", SPEC_SERVICE_TEXT_SIZE);
+    to->before_passing = decoding_u32(decoding, from, "SuccessBeforePassing");
+    to->before_critical = decoding_u32(decoding, from, "FailuresBeforeCritical");
+    to->before_warning = decoding_u32(decoding, from, "FailuresBeforeWarning");
+}
+
 static void decode_check(struct decoding *decoding, const json_t *from, struct spec_check *to)
 {
     const char *mode = decoding_text(decoding, from, "AddressMode", 8);
@@ -48,6 +73,7 @@ static void decode_check(struct decoding *decoding, const json_t *from, struct s
         (to->has_address_mode && !spec_address_mode(mode, &to->address_mode)))
         decoding_damaged(decoding, "Checks", "a list of checks");
     decode_http(decoding, from, to);
+    decode_of_consul(decoding, from, to);
     to->interval_ms = decoding_ms(decoding, from, "Interval");
     to->timeout_ms = decoding_ms(decoding, from, "Timeout");
     if (to->interval_ms == 0 || to->timeout_ms == 0)
@@ -55,6 +81,21 @@ static void decode_check(struct decoding *decoding, const json_t *from, struct s
     to->ready_only = text_equal(decoding_text(decoding, from, "OnUpdate", 16), "ignore");
     to->restart_limit = decoding_u32(decoding, restart, "Limit");
     to->restart_grace_ms = decoding_ms(decoding, restart, "Grace");
+}
+
+/* What only services of Consul have. */
+static void decode_registration(struct decoding *decoding, const json_t *from,
+                                struct spec_service *to)
+{
+    const json_t *meta = json_object_get(from, "Meta");
+    const json_t *canary_meta = json_object_get(from, "CanaryMeta");
+    const json_t *weights = json_object_get(from, "Weights");
+
+    to->meta = decoding_pairs(decoding, &meta, 1, "Meta");
+    to->canary_meta = decoding_pairs(decoding, &canary_meta, 1, "CanaryMeta");
+    to->tag_override = decoding_bool(decoding, from, "EnableTagOverride");
+    to->weight_passing = decoding_u32(decoding, weights, "Passing");
+    to->weight_warning = decoding_u32(decoding, weights, "Warning");
 }
 
 static void decode_service(struct decoding *decoding, const json_t *from, const char *task,
@@ -69,8 +110,11 @@ static void decode_service(struct decoding *decoding, const json_t *from, const 
     to->address = decoding_text(decoding, from, "Address", SPEC_SERVICE_TEXT_SIZE);
     if (!spec_address_mode(decoding_text(decoding, from, "AddressMode", 8), &to->address_mode))
         decoding_damaged(decoding, "AddressMode", "a mode of addresses");
-    if (!text_equal(decoding_text(decoding, from, "Provider", 8), "nomad"))
+    const char *provider = decoding_text(decoding, from, "Provider", 8);
+    to->provider = text_equal(provider, "nomad") ? PROVIDER_NOMAD : PROVIDER_CONSUL;
+    if (to->provider == PROVIDER_CONSUL && !text_equal(provider, "consul"))
         decoding_damaged(decoding, "Provider", "one that this version has");
+    decode_registration(decoding, from, to);
     to->tags = decoding_texts(decoding, from, "Tags");
     to->canary_tags = decoding_texts(decoding, from, "CanaryTags");
     if (to->tags.count > SPEC_TAGS_MAX || to->canary_tags.count > SPEC_TAGS_MAX)

@@ -432,14 +432,9 @@ static SCHEMA(periodic, "periodic", NULL, periodic_fields);
 static const struct jobspec_field check_restart_fields[] = {
     WHOLE("limit", "Limit", FATE_RUN, 0, WHOLE_MAX),
     DURATION("grace", "Grace", FATE_RUN),
-    REFUSED("ignore_warnings", "IgnoreWarnings", "remove it: only checks of Consul have warnings"),
+    BOOL("ignore_warnings", "IgnoreWarnings", FATE_RUN), /* of Consul's checks only */
 };
 SCHEMA(jobspec_check_restart, "check_restart", NULL, check_restart_fields);
-
-#define OF_CONSULS_CHECKS "remove it: only checks of Consul have it"
-#define OF_SCRIPTS "only checks of type script have it, and those are Consul's"
-#define OF_GRPC "only checks of type grpc have it, and those are Consul's"
-#define FOR_CONSUL "it is for Consul"
 
 static const struct jobspec_field check_fields[] = {
     TEXT("name", "Name", FATE_RUN),
@@ -457,29 +452,28 @@ static const struct jobspec_field check_fields[] = {
     BOOL("tls_skip_verify", "TLSSkipVerify", FATE_RUN),
     TEXT("task", "TaskName", FATE_RUN),
     BLOCK("check_restart", "CheckRestart", FATE_RUN, &jobspec_check_restart),
-    KEPT("command", "Command", TEXT, 0, NULL, OF_SCRIPTS),
-    KEPT("args", "Args", TEXTS, 0, NULL, OF_SCRIPTS),
-    KEPT("grpc_service", "GRPCService", TEXT, 0, NULL, OF_GRPC),
-    KEPT("grpc_use_tls", "GRPCUseTLS", BOOL, 0, NULL, OF_GRPC),
-    KEPT("initial_status", "InitialStatus", TEXT, 0, NULL, FOR_CONSUL),
-    KEPT("notes", "Notes", TEXT, 0, NULL, FOR_CONSUL),
-    KEPT("advertise", "Advertise", TEXT, 0, NULL, FOR_CONSUL),
-    REFUSED("expose", "Expose", OF_CONSULS_CHECKS),
-    REFUSED("tls_server_name", "TLSServerName", OF_CONSULS_CHECKS),
-    REFUSED("success_before_passing", "SuccessBeforePassing", OF_CONSULS_CHECKS),
-    REFUSED("failures_before_critical", "FailuresBeforeCritical", OF_CONSULS_CHECKS),
-    REFUSED("failures_before_warning", "FailuresBeforeWarning", OF_CONSULS_CHECKS),
+    /* Of Consul's checks only; services.c says so of others. */
+    TEXT("command", "Command", FATE_RUN),
+    TEXTS("args", "Args", FATE_RUN),
+    TEXT("grpc_service", "GRPCService", FATE_RUN),
+    BOOL("grpc_use_tls", "GRPCUseTLS", FATE_RUN),
+    TEXT("initial_status", "InitialStatus", FATE_RUN),
+    TEXT("notes", "Notes", FATE_RUN),
+    TEXT("tls_server_name", "TLSServerName", FATE_RUN),
+    WHOLE("success_before_passing", "SuccessBeforePassing", FATE_RUN, 0, WHOLE_MAX),
+    WHOLE("failures_before_critical", "FailuresBeforeCritical", FATE_RUN, 0, WHOLE_MAX),
+    WHOLE("failures_before_warning", "FailuresBeforeWarning", FATE_RUN, 0, WHOLE_MAX),
+    KEPT("advertise", "Advertise", TEXT, 0, NULL, "checks ask where their address_mode says"),
+    REFUSED("expose", "Expose", "remove it: Consul Connect is not available yet"),
     SERVER("Id"),
 };
 SCHEMA(jobspec_service_check, "check", NULL, check_fields);
 
 static const struct jobspec_field weights_fields[] = {
-    WHOLE("passing", "Passing", FATE_KEPT, 0, WHOLE_MAX),
-    WHOLE("warning", "Warning", FATE_KEPT, 0, WHOLE_MAX),
+    WHOLE("passing", "Passing", FATE_RUN, 0, UINT16_MAX),
+    WHOLE("warning", "Warning", FATE_RUN, 0, UINT16_MAX),
 };
 static SCHEMA(weights, "weights", NULL, weights_fields);
-
-#define NO_META "Nomad's own services have none"
 
 static const struct jobspec_field service_fields[] = {
     TEXT("name", "Name", FATE_RUN),
@@ -493,13 +487,13 @@ static const struct jobspec_field service_fields[] = {
     TEXT("on_update", "OnUpdate", FATE_PLACE), /* likewise */
     BLOCK("check_restart", "CheckRestart", FATE_PLACE, &jobspec_check_restart), /* likewise */
     BLOCKS("check", "Checks", FATE_RUN, &jobspec_service_check),
-    KEPT("meta", "Meta", MAP, 0, NULL, NO_META),
-    KEPT("canary_meta", "CanaryMeta", MAP, 0, NULL, NO_META),
-    KEPT("tagged_addresses", "TaggedAddresses", MAP, 0, NULL, NO_META),
-    KEPT("enable_tag_override", "EnableTagOverride", BOOL, 0, NULL, FOR_CONSUL),
-    KEPT("weights", "Weights", BLOCK, 0, &weights, FOR_CONSUL),
-    KEPT("kind", "Kind", TEXT, 0, NULL, FOR_CONSUL),
-    KEPT("cluster", "Cluster", TEXT, 0, NULL, FOR_CONSUL), /* there is one, "default" */
+    MAP("meta", "Meta", FATE_RUN), /* as the next three of Consul's services only: warn.c */
+    MAP("canary_meta", "CanaryMeta", FATE_RUN),
+    BOOL("enable_tag_override", "EnableTagOverride", FATE_RUN),
+    BLOCK("weights", "Weights", FATE_RUN, &weights),
+    KEPT("tagged_addresses", "TaggedAddresses", MAP, 0, NULL, "a service has one address"),
+    KEPT("kind", "Kind", TEXT, 0, NULL, "it is for Consul Connect, which is not available yet"),
+    KEPT("cluster", "Cluster", TEXT, 0, NULL, "there is one, \"default\""),
     REFUSED("connect", "Connect", "remove it: Consul Connect is not available yet"),
     REFUSED("identity", "Identity", "remove it: services get no identity tokens yet"),
     SERVER("Id"),

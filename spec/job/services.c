@@ -2,10 +2,9 @@
  * The services of groups and of their tasks: what is not given, and what is wrong.
  *
  * Follows nomad v2.0.5: api/services.go and nomad/structs/services.go (Canonicalize, Validate), and
- * TaskGroup.validateServices and validateServices in nomad/structs/structs.go.  Only services of
- * the provider "nomad" are there.  What Nomad finds out when an alloc starts is refused here
- * already: the port of a group's service that the group has not, and a check of another protocol
- * than HTTP's two.
+ * TaskGroup.validateServices and validateServices in nomad/structs/structs.go.  What Nomad finds
+ * out when an alloc starts is refused here already: the port of a group's service that the group
+ * has not, and a check of another protocol than HTTP's two.
  */
 #include "spec/job/part.h"
 #include "spec/json.h"
@@ -161,6 +160,8 @@ static void default_service(const struct names *names, json_t *service)
     make_name(names, *text_of(service, "Name") == '\0' ? base : text_of(service, "Name"), name,
               sizeof(name));
     set_text(service, "Name", name);
+    if (*text_of(service, "Provider") == '\0')
+        set_text(service, "Provider", "consul");
     if (*text_of(service, "AddressMode") == '\0')
         set_text(service, "AddressMode", "auto");
     if (*text_of(service, "OnUpdate") == '\0')
@@ -210,7 +211,8 @@ bool spec_address_mode(const char *text, enum spec_address_mode *ret_mode)
 
 bool spec_check_type(const char *text, enum spec_check_type *ret_type)
 {
-    static const struct jobspec_word types[] = {{"http", CHECK_HTTP}, {"tcp", CHECK_TCP}};
+    static const struct jobspec_word types[] = {
+        {"http", CHECK_HTTP}, {"tcp", CHECK_TCP}, {"grpc", CHECK_GRPC}, {"script", CHECK_SCRIPT}};
     int type;
 
     if (!jobspec_word_value(types, COUNT_OF(types), text, &type))
@@ -459,35 +461,127 @@ static void check_task(const struct looking *looking)
     complain(looking, "TaskName", NULL, "refers to non-existent task \"%.60s\"", name);
 }
 
+static bool is_of_consul(const struct looking *looking)
+{
+    return text_equal(text_of(looking->service, "Provider"), "consul");
+}
+
 static void check_update(const struct looking *looking)
 {
     const char *on_update = text_of(looking->check, "OnUpdate");
+    const json_t *restart = json_object_get(looking->check, "CheckRestart");
+    bool ignores = json_is_true(json_object_get(restart, "IgnoreWarnings"));
 
     check_on_update(looking, on_update);
-    if (text_equal(on_update, "ignore_warnings"))
+    if (text_equal(on_update, "ignore_warnings") && !is_of_consul(looking))
         complain(looking, "OnUpdate", "write \"ignore\" or \"require_healthy\"",
                  "on_update may only be \"ignore_warnings\" of checks of Consul, which have them");
-    if (text_equal(on_update, "ignore") && json_object_get(looking->check, "CheckRestart") != NULL)
+    else if (text_equal(on_update, "ignore_warnings") && restart != NULL && !ignores)
+        complain(looking, "OnUpdate", "write check_restart { ignore_warnings = true }",
+                 "on_update value \"ignore_warnings\" is not compatible with a check_restart that "
+                 "does not ignore them");
+    if (text_equal(on_update, "ignore") && restart != NULL)
         complain(looking, "OnUpdate", NULL,
                  "on_update value \"ignore\" is not compatible with check_restart");
+    if (ignores && !is_of_consul(looking))
+        complain(looking, "CheckRestart", "remove ignore_warnings",
+                 "only checks of Consul have warnings");
+}
+
+static void check_script(const struct looking *looking)
+{
+    const char *command = text_of(looking->check, "Command");
+
+    if (*command == '\0')
+        complain(looking, "Command", NULL, "script type must have a valid script path");
+    if (looking->task == NULL && *text_of(looking->check, "TaskName") == '\0')
+        complain(looking, "", "write task = \"NAME\"",
+                 "a script of a group's service needs the task that it is run in");
+    if (json_array_size(jobspec_list(looking->check, "Args")) >= SPEC_SCRIPT_ARGUMENTS_MAX)
+        complain(looking, "Args", NULL, "a script may have %d arguments",
+                 SPEC_SCRIPT_ARGUMENTS_MAX - 1);
+}
+
+static const char *name_in_check(const struct looking *looking, const char *field)
+{
+    return jobspec_name_of(looking->work, jobspec_by_json(&jobspec_service_check, field));
+}
+
+/* What Nomad's own checks have not. */
+static void check_no_consul(const struct looking *looking)
+{
+    static const char *const fields[] = {"TLSServerName", "SuccessBeforePassing",
+                                         "FailuresBeforeCritical", "FailuresBeforeWarning"};
+
+    for (size_t i = 0; i < COUNT_OF(fields); i++) {
+        const json_t *value = json_object_get(looking->check, fields[i]);
+
+        if (!jobspec_is_empty(value))
+            complain(looking, fields[i], "remove it", "only checks of Consul have %s",
+                     name_in_check(looking, fields[i]));
+    }
+}
+
+static void check_consul(const struct looking *looking, enum spec_check_type type)
+{
+    static const char *const counts[] = {"SuccessBeforePassing", "FailuresBeforeCritical",
+                                         "FailuresBeforeWarning"};
+    static const char *const statuses[] = {"", "passing", "warning", "critical"};
+    const char *status = text_of(looking->check, "InitialStatus");
+    bool known = false;
+
+    for (size_t i = 0; i < COUNT_OF(statuses); i++)
+        known |= text_equal(status, statuses[i]);
+    if (!known)
+        complain(looking, "InitialStatus", NULL,
+                 "invalid initial check state (\"%.40s\"), must be one of \"passing\", "
+                 "\"warning\", \"critical\"",
+                 status);
+    for (size_t i = 0; type == CHECK_SCRIPT && i < COUNT_OF(counts); i++) {
+        if (!jobspec_is_empty(json_object_get(looking->check, counts[i])))
+            complain(looking, counts[i], "remove it", "scripts have no %s",
+                     name_in_check(looking, counts[i]));
+    }
+    (void)check_text(looking, "GRPCService", "grpc_service", SPEC_SERVICE_TEXT_SIZE);
+    (void)check_text(looking, "TLSServerName", "tls_server_name", SPEC_SERVICE_TEXT_SIZE);
+    (void)check_text(looking, "Command", "command", SPEC_CHECK_COMMAND_SIZE);
+    if (strlen(text_of(looking->check, "Notes")) >= SPEC_CHECK_NOTES_SIZE)
+        complain(looking, "Notes", NULL, "its notes may have %d bytes", SPEC_CHECK_NOTES_SIZE - 1);
+    if (type == CHECK_SCRIPT)
+        check_script(looking);
+}
+
+static void check_type(const struct looking *looking)
+{
+    const char *type = text_of(looking->check, "Type");
+    bool of_consul = is_of_consul(looking);
+    enum spec_check_type known;
+
+    if (!spec_check_type(type, &known) || (!of_consul && known >= CHECK_GRPC)) {
+        complain(looking, "Type", of_consul ? NULL : "other types are those of Consul",
+                 "invalid check type (\"%.40s\"), must be one of %s", type,
+                 of_consul ? "grpc, http, script, tcp" : "tcp, http");
+        return;
+    }
+    if (known == CHECK_HTTP)
+        check_http(looking);
+    if (of_consul)
+        check_consul(looking, known);
+    else
+        check_no_consul(looking);
+    if (known != CHECK_SCRIPT && *text_of(looking->check, "PortLabel") == '\0' &&
+        *text_of(looking->service, "PortLabel") == '\0')
+        complain(looking, "", "write port = \"label\"",
+                 "check requires a port but neither check nor service have one");
 }
 
 static void check_check(const struct looking *looking)
 {
-    const char *type = text_of(looking->check, "Type");
     const char *port = text_of(looking->check, "PortLabel");
     const char *mode = text_of(looking->check, "AddressMode");
-    enum spec_check_type known;
 
     (void)check_text(looking, "Name", "name", SPEC_CHECK_NAME_SIZE);
-    if (!spec_check_type(type, &known))
-        complain(looking, "Type", "other types are those of Consul",
-                 "invalid check type (\"%.40s\"), must be one of tcp, http", type);
-    else if (known == CHECK_HTTP)
-        check_http(looking);
-    if (*port == '\0' && *text_of(looking->service, "PortLabel") == '\0')
-        complain(looking, "", "write port = \"label\"",
-                 "check requires a port but neither check nor service have one");
+    check_type(looking);
     if (check_text(looking, "PortLabel", "port", SPEC_SERVICE_TEXT_SIZE))
         check_port(looking, port);
     check_time(looking, "Interval", "interval");
@@ -568,22 +662,34 @@ static void check_tags(const struct looking *looking, const char *field, const c
     }
 }
 
+/* Consul's bounds; the mark of the node is one more. */
+static void check_meta(const struct looking *looking, const char *field, const char *what)
+{
+    json_t *meta = json_object_get(looking->service, field), *value;
+    const char *key;
+
+    if (json_object_size(meta) > SPEC_SERVICE_META_MAX)
+        complain(looking, field, NULL, "%zu entries of %s, there may be %d", json_object_size(meta),
+                 what, SPEC_SERVICE_META_MAX);
+    json_object_foreach(meta, key, value)
+    {
+        if (strlen(key) > 128 || strlen(json_string_value(value)) > 512)
+            complain(looking, field, NULL,
+                     "%s \"%.40s\": a key may have 128 bytes, and a value 512", what, key);
+    }
+}
+
 /* Whose it is decides what the rest of it means. */
 static bool check_provider(const struct looking *looking)
 {
     const char *provider = text_of(looking->service, "Provider");
 
-    if (text_equal(provider, "nomad"))
+    if (text_equal(provider, "nomad") || text_equal(provider, "consul"))
         return true;
-    if (jobspec_was_told(looking->work, looking->service, "Provider"))
-        return false;
-    if (*provider == '\0' || text_equal(provider, "consul"))
-        complain(looking, "Provider", "write provider = \"nomad\"",
-                 "provider \"consul\"%s is not supported: cairn does not talk to Consul yet",
-                 *provider == '\0' ? ", which is the default," : "");
-    else
-        complain(looking, "Provider", "write provider = \"nomad\"",
-                 "the provider of a service must be \"nomad\", not \"%.40s\"", provider);
+    if (!jobspec_was_told(looking->work, looking->service, "Provider"))
+        complain(looking, "Provider", NULL,
+                 "the provider of a service must be \"nomad\" or \"consul\", not \"%.40s\"",
+                 provider);
     return false;
 }
 
@@ -607,6 +713,8 @@ static void check_service(struct looking *looking)
     check_on_update(looking, text_of(looking->service, "OnUpdate"));
     check_tags(looking, "Tags", "tags");
     check_tags(looking, "CanaryTags", "canary_tags");
+    check_meta(looking, "Meta", "meta");
+    check_meta(looking, "CanaryMeta", "canary_meta");
     check_task(looking);
     json_array_foreach(jobspec_list(looking->service, "Checks"), i, check_of)
     {

@@ -22,6 +22,7 @@ struct place {
 struct warnings {
     const struct place *place; /* NULL: the job */
     const json_t *job;         /* whose blocks its groups inherit */
+    const char *provider;      /* of the service that is looked at */
     size_t count;              /* found; more than WARNINGS_MAX are only counted */
     char text[WARNINGS_MAX * WARNING_SIZE];
 };
@@ -93,19 +94,33 @@ static void say_parts(const json_t *job, const struct jobspec_field *field, cons
     json_decref(defaults);
 }
 
-/* Acted on, but for blocks whose type is this one. */
+#define FOR_CONSUL "it is for services of Consul"
+
+/* Acted on, but for blocks whose type is this one, and in services those of this provider. */
 static const struct {
     const struct jobspec_schema *schema;
     const char *field, *type, *advice;
 } idle[] = {
     {&jobspec_volume, "Sticky", "csi",
      "a volume of a storage plugin is found by its id, wherever its allocs are"},
+    {&jobspec_service, "Meta", "nomad", FOR_CONSUL},
+    {&jobspec_service, "CanaryMeta", "nomad", FOR_CONSUL},
+    {&jobspec_service, "EnableTagOverride", "nomad", FOR_CONSUL},
+    {&jobspec_service, "Weights", "nomad", FOR_CONSUL},
+    {&jobspec_service_check, "Command", "nomad", FOR_CONSUL},
+    {&jobspec_service_check, "Args", "nomad", FOR_CONSUL},
+    {&jobspec_service_check, "GRPCService", "nomad", FOR_CONSUL},
+    {&jobspec_service_check, "GRPCUseTLS", "nomad", FOR_CONSUL},
+    {&jobspec_service_check, "InitialStatus", "nomad", FOR_CONSUL},
+    {&jobspec_service_check, "Notes", "nomad", FOR_CONSUL},
 };
 
 static void warn_idle(struct warnings *warnings, const struct jobspec_schema *schema,
                       const struct jobspec_field *field, const json_t *block)
 {
-    const char *type = json_string_value(json_object_get(block, "Type"));
+    bool of_service = schema == &jobspec_service || schema == &jobspec_service_check;
+    const char *type =
+        of_service ? warnings->provider : json_string_value(json_object_get(block, "Type"));
 
     for (size_t i = 0; i < COUNT_OF(idle); i++) {
         struct jobspec_field told = *field;
@@ -156,6 +171,8 @@ static void look_into(struct warnings *warnings, const struct jobspec_schema *sc
         .name = label == NULL ? NULL : json_string_value(json_object_get(value, label)),
     };
 
+    if (schema == &jobspec_service)
+        warnings->provider = json_string_value(json_object_get(value, "Provider"));
     warnings->place = &place;
     look(warnings, schema, value);
     warnings->place = place.outer;
@@ -201,6 +218,7 @@ char *jobspec_warnings(const json_t *job)
     check(warnings != NULL);
     warnings->place = NULL;
     warnings->job = job;
+    warnings->provider = NULL;
     warnings->count = 0;
     warnings->text[0] = '\0';
     look(warnings, &jobspec_job, job);

@@ -60,12 +60,85 @@ static void test_unknown_key_is_refused_with_place_and_hint(void **state)
     refuse(fixture, "a.json", "{\"client\": {\"nodeclass\": \"x\"}}", "a.json", "nodeclass");
 }
 
+/* What TEXT says of Consul, as a whole configuration. */
+static int finish_consul(struct fixture *fixture, const char *text)
+{
+    config_free(&fixture->config);
+    config_defaults(&fixture->config);
+    fixture->scratch->err = (struct err){0};
+    assert_int_equal(read_text(fixture, "a.hcl", "data_dir = \"/d\"\n"), 0);
+    assert_int_equal(read_text(fixture, "b.hcl", text), 0);
+    return config_finish(&fixture->config, &fixture->scratch->err);
+}
+
+static void test_consul_is_asked_where_the_block_says_and_only_if_there_is_one(void **state)
+{
+    static const struct {
+        const char *text, *url, *socket;
+    } cases[] = {
+        {"consul {}", "http://127.0.0.1:8500", ""},
+        {"consul {\n  address = \"a.example:1\"\n}\n", "http://a.example:1", ""},
+        {"consul {\n  address = \"a:1\"\n  ssl = true\n}\n", "https://a:1", ""},
+        {"consul {\n  address = \"https://[::1]:2\"\n}\n", "https://[::1]:2", ""},
+        {"consul {\n  address = \"http://a:2\"\n}\n", "http://a:2", ""},
+        {"consul {\n  address = \"unix:///run/c.sock\"\n}\n", "http://localhost", "/run/c.sock"},
+    };
+    struct fixture *fixture = *state;
+
+    assert_int_equal(finish_consul(fixture, "name = \"n\""), 0);
+    assert_false(fixture->config.consul.used);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        assert_int_equal(finish_consul(fixture, cases[i].text), 0);
+        assert_true(fixture->config.consul.used);
+        assert_string_equal(fixture->config.consul.url, cases[i].url);
+        assert_string_equal(fixture->config.consul.socket, cases[i].socket);
+    }
+}
+
+static void test_a_block_of_consul_that_cannot_be_is_refused_and_no_token_is_shown(void **state)
+{
+    static const struct {
+        const char *text, *why;
+    } cases[] = {
+        {"consul {\n  address = \"a/b\"\n}\n", "is no address"},
+        {"consul {\n  address = \"unix://run/c\"\n}\n", "absolute path"},
+        {"consul {\n  timeout = \"0s\"\n}\n", "longer than 0s"},
+        {"consul {\n  cert_file = \"/c\"\n}\n", "go together"},
+        {"consul {\n  token = \"s3cret x\"\n}\n", "holds no token"},
+        {"consul {\n  token = \"s3cret\"\n  token_file = \"/t\"\n}\n", "not both"},
+        {"consul {\n  token_file = \"/none\"\n}\n", "consul.token_file"},
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        assert_int_not_equal(finish_consul(fixture, cases[i].text), 0);
+        if (strstr(fixture->scratch->err.text, cases[i].why) == NULL ||
+            strstr(fixture->scratch->err.text, "s3cret") != NULL)
+            fail_msg("%s", fixture->scratch->err.text);
+    }
+}
+
+static void test_a_token_is_the_line_of_its_file(void **state)
+{
+    struct fixture *fixture = *state;
+    char text[PATH_SIZE + 64];
+
+    put_file(at(fixture->scratch, "token"), "of-file\n\n");
+    (void)text_format(text, sizeof(text), "consul {\n  token_file = \"%s\"\n}\n",
+                      fixture->scratch->text);
+    assert_int_equal(finish_consul(fixture, text), 0);
+    assert_string_equal(fixture->config.consul.token, "of-file");
+}
+
 static void test_what_nomad_has_and_we_have_not_is_refused_by_name(void **state)
 {
     struct fixture *fixture = *state;
 
-    refuse(fixture, "a.hcl", "consul {\n  address = \"127.0.0.1:8500\"\n}\n",
-           "a.hcl:1:1:", "consul is not available in this release");
+    refuse(fixture, "a.hcl", "consul {\n  namespace = \"n\"\n}\n",
+           "a.hcl:2:3:", "namespace is not available in this release");
+    refuse(fixture, "a.hcl", "consul {\n  auto_advertise = true\n}\n",
+           "a.hcl:2:3:", "only false is available");
+    refuse(fixture, "a.hcl", "vault {}\n", "a.hcl:1:1:", "vault is not available");
     refuse(fixture, "a.hcl", "client {\n  network_speed = 100\n}\n",
            "a.hcl:2:3:", "network_speed is not available in this release");
     refuse(fixture, "a.hcl", "plugin \"docker\" {}\n", "a.hcl:1:1:", "no plugin \"docker\"");
@@ -862,6 +935,9 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(test_unknown_key_is_refused_with_place_and_hint),
+        TEST(test_consul_is_asked_where_the_block_says_and_only_if_there_is_one),
+        TEST(test_a_block_of_consul_that_cannot_be_is_refused_and_no_token_is_shown),
+        TEST(test_a_token_is_the_line_of_its_file),
         TEST(test_what_nomad_has_and_we_have_not_is_refused_by_name),
         TEST(test_servers_are_addresses_that_get_a_port),
         TEST(test_more_servers_than_can_be_asked_are_refused),

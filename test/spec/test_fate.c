@@ -127,6 +127,7 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
         {"Path", "/sample"},
         {"Method", "PUT"},
         {"Protocol", "https"},
+        {"InitialStatus", "warning"},
     };
 
     switch (field->kind) {
@@ -204,7 +205,7 @@ static json_t *check_of_service(void)
 
 static json_t *service(void)
 {
-    return json_pack("{s:s, s:s}", "Provider", "nomad", "PortLabel", "p");
+    return json_pack("{s:s, s:s}", "Provider", "consul", "PortLabel", "p");
 }
 
 static bool is_of_service(const struct path *path)

@@ -350,8 +350,8 @@ static void test_what_a_rule_forbids_is_refused(void **state)
         {TASK ".Env", "{'': 'x'}", "cannot be the name of a variable"},
         {TASK ".Resources", "[]", "Resources must be an object"},
         {TASK ".VolumeMounts", "[{'Volume': 'v', 'Destination': '/v'}]", "undefined volume \"v\""},
-        {GROUP ".Services", "[{'Name': 's', 'PortLabel': ''}]", "provider \"consul\""},
-        {GROUP ".Services", "[{'Name': 's', 'Provider': 'consul'}]", "provider \"consul\""},
+        {GROUP ".Services", "[{'Name': 's', 'Provider': 'etcd'}]", "must be \"nomad\" or"},
+        {GROUP ".Services", "[{'Name': 's', 'Checks': [{'Type': 'script'}]}]", "script path"},
     };
 
     (void)state;

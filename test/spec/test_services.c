@@ -280,7 +280,7 @@ static void test_what_only_consul_acts_on_is_warned_of(void **state)
     (void)state;
     assert_string_equal(warnings,
                         "1 warning(s):\n\n* group \"web\", service \"shop-web\": meta is kept and "
-                        "not acted on: Nomad's own services have none");
+                        "not acted on: it is for services of Consul");
     free(warnings);
     json_decref(job);
 }
@@ -392,9 +392,10 @@ static void test_damaged_services_are_no_alloc(void **state)
     static const struct {
         const char *from, *to;
     } damages[] = {
-        {"\"Provider\":\"nomad\"", "\"Provider\":\"consul\""},
+        {"\"Provider\":\"nomad\"", "\"Provider\":\"etcd\""},
         {"\"AddressMode\":\"auto\"", "\"AddressMode\":\"driver\""},
-        {"\"Type\":\"http\"", "\"Type\":\"grpc\""},
+        {"\"Type\":\"http\"", "\"Type\":\"ftp\""},
+        {"\"Type\":\"http\"", "\"Type\":\"script\""},
         {"\"Interval\":10000000000", "\"Interval\":0"},
         {"\"Timeout\":2000000000", "\"Timeout\":-1"},
         {"\"Tags\":[\"a\",\"b\"]", "\"Tags\":[\"a\",1]"},

@@ -11,6 +11,7 @@ job "a" {
     }
     service {
       name = "web"
+      connect {}
     }
 
     task "t" {

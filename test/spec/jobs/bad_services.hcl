@@ -4,14 +4,9 @@ job "bad" {
       port "http" {}
     }
     service {
-      name = "none"
-    }
-    service {
       name     = "consuls"
       provider = "consul"
-      check {
-        type = "script"
-      }
+      on_update = "hope"
     }
     service {
       name     = "others"

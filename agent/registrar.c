@@ -1,0 +1,108 @@
+#include "agent/registrar.h"
+
+#include "agent/catalogue.h"
+#include "agent/parts.h"
+#include "agent/script_checks.h"
+#include "server/nomad/nomad.h"
+
+#include <stdlib.h>
+
+struct registrar {
+    struct parts *parts;
+    struct consul_config config;
+    struct consul *consul;
+    struct script_checks *scripts;
+};
+
+static void service_changed(void *ctx, bool registered, const struct catalogue_entry *entry)
+{
+    struct registrar *registrar = ctx;
+
+    if (registered) {
+        consul_want(registrar->consul, entry->service->registration);
+        script_checks_begin(registrar->scripts, entry->alloc->id, entry->service);
+    } else {
+        script_checks_end(registrar->scripts, entry->alloc->id, entry->service->id);
+        consul_drop(registrar->consul, entry->service->id);
+    }
+}
+
+static bool knows(void *ctx, const char *alloc)
+{
+    const struct registrar *registrar = ctx;
+
+    return core_alloc(registrar->parts->core, alloc) != NULL;
+}
+
+static void found(void *ctx, const struct spec_pairs *attributes)
+{
+    struct registrar *registrar = ctx;
+    struct parts *parts = registrar->parts;
+
+    if (!node_set_consul(&parts->node, attributes))
+        return;
+    alone_node_changed(parts->alone);
+    nomad_node_changed(parts->nomad);
+}
+
+static void checked(void *ctx, const char *alloc, const char *check, enum consul_status status)
+{
+    struct registrar *registrar = ctx;
+
+    catalogue_checked(registrar->parts->catalogue, alloc, check, status);
+}
+
+static bool watched(void *ctx)
+{
+    struct registrar *registrar = ctx;
+
+    return catalogue_watches_consul(registrar->parts->catalogue);
+}
+
+/* NULL for what is not given. */
+static const char *given(const char *text)
+{
+    return text[0] == '\0' ? NULL : text;
+}
+
+struct registrar *registrar_new(struct parts *parts)
+{
+    const struct config_consul *config = &parts->config->consul;
+
+    if (!config->used)
+        return NULL;
+    struct registrar *registrar = calloc(1, sizeof(*registrar));
+    check(registrar != NULL);
+    registrar->parts = parts;
+    registrar->config = (struct consul_config){
+        .loop = parts->loop,
+        .url = config->url,
+        .unix_socket = given(config->socket),
+        .token = config->token,
+        .trust = {.ca_file = given(config->ca_file),
+                  .cert_file = given(config->cert_file),
+                  .key_file = given(config->key_file),
+                  .insecure = !config->verify_ssl},
+        .timeout_ms = config->timeout_ms,
+        .node_id = parts->node.identity.id,
+        .ctx = registrar,
+        .knows = knows,
+        .found = found,
+        .checked = checked,
+        .watched = watched,
+    };
+    registrar->consul = consul_new(&registrar->config);
+    registrar->scripts = script_checks_new(parts, registrar->consul);
+    catalogue_listen(parts->catalogue, CATALOGUE_CONSUL, service_changed, registrar);
+    return registrar;
+}
+
+void registrar_free(struct registrar *registrar)
+{
+    if (registrar == NULL)
+        return;
+    catalogue_listen(registrar->parts->catalogue, CATALOGUE_CONSUL, NULL, NULL);
+    script_checks_free(registrar->scripts);
+    consul_free(registrar->consul);
+    free(registrar);
+}

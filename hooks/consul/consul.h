@@ -1,0 +1,69 @@
+/*
+ * Consul: what this node offers is registered with the agent of Consul beside it, and what its
+ * checks find is read there.
+ *
+ * One round at a time: who the agent is, if that is not known; its services; its checks; then one
+ * call for each service that is not as it is wanted, as policy_consul_call decides.  A round comes
+ * when something is wanted otherwise, every 30 s, and after a failure again and again.  Nothing is
+ * remembered of what was told: the round reads what is there.  While checks are waited for there
+ * are rounds that read only these, once a second.
+ *
+ * An entry is this node's if its metadata says so (CONSUL_MARK); others are never touched, whatever
+ * they are called.  Several nodes may share one agent.
+ *
+ * Behaviour follows nomad v2.0.5 command/agent/consul/service_client.go, but for that, and for
+ * checks, of which there is one reader for the node.  Everything is called on the loop's thread.
+ */
+#ifndef CAIRN_HOOKS_CONSUL_CONSUL_H
+#define CAIRN_HOOKS_CONSUL_CONSUL_H
+
+#include "fsm/policy.h"
+#include "hooks/services.h"
+#include "io/http.h"
+#include "io/loop.h"
+#include "spec/spec.h"
+
+#include <jansson.h>
+
+struct consul;
+
+/* All borrowed until it is freed; CTX goes to each call. */
+struct consul_config {
+    struct loop *loop;
+    const char *url;         /* "http://127.0.0.1:8500": scheme and host, nothing behind */
+    const char *unix_socket; /* NULL: by the network */
+    const char *token;       /* "": none; copied, and wiped in the end */
+    struct http_trust trust;
+    uint64_t timeout_ms; /* of one call */
+    const char *node_id;
+    void *ctx;
+
+    /* True if the journal has ALLOC. */
+    bool (*knows)(void *ctx, const char *alloc);
+    /* The agent has answered who it is: ATTRIBUTES of the node, borrowed for the call. */
+    void (*found)(void *ctx, const struct spec_pairs *attributes);
+    /* What CHECK (its id) of a service of ALLOC has found; in each round, for each of them. */
+    void (*checked)(void *ctx, const char *alloc, const char *check, enum consul_status status);
+    /* True if somebody waits for what checks find. */
+    bool (*watched)(void *ctx);
+};
+
+/* Begins as soon as the loop runs. */
+struct consul *consul_new(const struct consul_config *config);
+void consul_free(struct consul *consul);
+
+/* REGISTRATION, the body of a call to register it, is wanted from now on, in place of what was
+ * wanted under its id; a new reference is taken. */
+void consul_want(struct consul *consul, json_t *registration);
+
+/* Nothing is wanted under ID. */
+void consul_drop(struct consul *consul, const char *id);
+
+/* What the TTL check ID has found, in UTF-8; told once more if the agent does not take it. */
+void consul_beat(struct consul *consul, const char *id, enum consul_status status,
+                 const char *output);
+
+/* False: the agent has not answered the last time that it was asked. */
+bool consul_is_reached(const struct consul *consul);
+
+#endif

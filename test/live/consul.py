@@ -1,0 +1,182 @@
+"""The agent of Consul, as far as a node asks it: services and checks, kept as the real one keeps
+them (1.20: what is a success, what an error, what `replace-existing-checks` does).  It asks nothing
+itself: the test says what a check has found.
+
+    consul = Consul()
+    node = Node(config='consul { address = "%s" }' % consul.address)
+    consul.calls                 # (method, path) of what has been asked, in order
+    consul.say('web', 'passing') # of all checks of services of that name
+    consul.stop(); consul.start(); consul.forget()
+"""
+import http.server
+import json
+import os
+import socket
+import socketserver
+import threading
+import urllib.parse
+
+SELF = {'Config': {'Datacenter': 'dc9', 'NodeName': 'box', 'Version': '1.20.0', 'Revision': 'abc',
+                   'Server': True},
+        'DebugConfig': {'ConnectEnabled': True, 'GRPCPort': 8502, 'GRPCTLSPort': 8503, 'DNSPort': 8600},
+        'Member': {'Tags': {'segment': ''}}}
+
+
+class Consul:
+    def __init__(self, token=None, version='1.20.0', unix_socket=None):
+        self.services, self.checks, self.calls = {}, {}, []
+        self.token, self.version, self.unix_socket = token, version, unix_socket
+        self.refused = set()  # names of services that are not taken
+        self.lock = threading.RLock()
+        self.port, self.server = 0, None
+        self.start()
+
+    @property
+    def address(self):
+        return 'unix://' + self.unix_socket if self.unix_socket else '127.0.0.1:%d' % self.port
+
+    # --- its life ---
+
+    def start(self):
+        outer = self
+
+        class Answer(http.server.BaseHTTPRequestHandler):
+            protocol_version = 'HTTP/1.1'
+
+            def handle_any(self):
+                length = int(self.headers.get('Content-Length') or 0)
+                body = self.rfile.read(length)
+                status, text = outer.answer(self.command, self.path, body,
+                                            self.headers.get('X-Consul-Token'))
+                self.send_response(status)
+                self.send_header('Content-Length', str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            do_GET = do_PUT = handle_any
+
+            def address_string(self):
+                return 'node'
+
+            def log_message(self, *_):
+                pass
+
+        if self.unix_socket:
+            if os.path.exists(self.unix_socket):
+                os.unlink(self.unix_socket)
+
+            class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+                daemon_threads = True
+            self.server = Server(self.unix_socket, Answer)
+        else:
+            class Server(http.server.ThreadingHTTPServer):
+                def server_bind(self):  # of http.server, but for a name that nobody knows
+                    self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    self.socket.bind(self.server_address)
+                    self.server_name, self.server_port = 'consul', self.socket.getsockname()[1]
+            self.server = Server(('127.0.0.1', self.port), Answer)
+            self.port = self.server.socket.getsockname()[1]
+        threading.Thread(target=self.server.serve_forever, kwargs={'poll_interval': 0.02},
+                         daemon=True).start()
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def forget(self):
+        with self.lock:
+            self.services, self.checks = {}, {}
+
+    # --- what a test says and reads ---
+
+    def say(self, name, status):
+        with self.lock:
+            for check in self.checks.values():
+                if check['ServiceName'] == name:
+                    check['Status'] = status
+
+    def named(self, name):
+        """The services of that name."""
+        with self.lock:
+            return [one for one in self.services.values() if one['Service'] == name]
+
+    def names(self):
+        with self.lock:
+            return sorted(one['Service'] for one in self.services.values())
+
+    def checks_of(self, name):
+        with self.lock:
+            return [one for one in self.checks.values() if one['ServiceName'] == name]
+
+    def changes(self):
+        """What has been asked to be otherwise: (what, id or name)."""
+        with self.lock:
+            return [call for call in self.calls if call[0] == 'PUT' and '/check/update/' not in call[1]]
+
+    def count(self, part):
+        with self.lock:
+            return sum(part in call[1] for call in self.calls)
+
+    # --- answers ---
+
+    def answer(self, method, target, body, token):
+        path, _, query = target.partition('?')
+        with self.lock:
+            self.calls.append((method, target))
+            if self.token is not None and token != self.token:
+                if path == '/v1/agent/services' and token is None:
+                    return 200, b'{}'  # what may not be seen is filtered
+                return 403, b'Permission denied' if token is None else b'ACL not found'
+            if method == 'GET':
+                own = json.loads(json.dumps(SELF))
+                own['Config']['Version'] = self.version
+                found = {'/v1/agent/self': own, '/v1/agent/services': self.services,
+                         '/v1/agent/checks': self.checks}.get(path)
+                return (200, json.dumps(found).encode()) if found is not None else (404, b'')
+            if path == '/v1/agent/service/register':
+                return self.register(json.loads(body), 'replace-existing-checks' in query)
+            name = urllib.parse.unquote(path.rpartition('/')[2])
+            if path.startswith('/v1/agent/service/deregister/'):
+                return self.deregister(name)
+            if path.startswith('/v1/agent/check/update/'):
+                return self.update(name, json.loads(body))
+            return 404, b''
+
+    def register(self, asked, replaces):
+        if asked['Name'] in self.refused:
+            return 403, b'Permission denied: Missing service:write on ' + asked['Name'].encode()
+        weights = asked.get('Weights') or {'Passing': 1, 'Warning': 1}
+        self.services[asked['ID']] = {
+            'ID': asked['ID'], 'Service': asked['Name'], 'Tags': asked.get('Tags') or [],
+            'Meta': asked.get('Meta') or {}, 'Port': asked.get('Port', 0),
+            'Address': asked.get('Address', ''), 'Weights': weights,
+            'EnableTagOverride': asked.get('EnableTagOverride', False)}
+        kept = {one['CheckID'] for one in asked.get('Checks') or []}
+        if replaces:
+            for name in [name for name, one in self.checks.items()
+                         if one['ServiceID'] == asked['ID'] and name not in kept]:
+                del self.checks[name]
+        for one in asked.get('Checks') or []:
+            if ('Interval' in one) == ('TTL' in one):
+                return 400, b'Invalid check: Interval and TTL cannot both be specified'
+            before = self.checks.get(one['CheckID'])
+            self.checks[one['CheckID']] = {
+                'CheckID': one['CheckID'], 'Name': one['Name'], 'ServiceID': asked['ID'],
+                'ServiceName': asked['Name'], 'Notes': one.get('Notes', ''),
+                'Status': before['Status'] if before else one.get('Status', 'critical'),
+                'Output': before['Output'] if before else '', 'Asked': one}
+        return 200, b''
+
+    def deregister(self, name):
+        if self.services.pop(name, None) is None:
+            return 404, b'Unknown service ID "%s". Ensure that the service ID is passed.' % name.encode()
+        for check in [check for check, one in self.checks.items() if one['ServiceID'] == name]:
+            del self.checks[check]
+        return 200, b''
+
+    def update(self, name, asked):
+        check = self.checks.get(name)
+        if check is None or 'TTL' not in check['Asked']:
+            return 404, b'Unknown check ID'
+        check['Status'], check['Output'] = asked['Status'], asked['Output']
+        return 200, b''
