@@ -93,9 +93,11 @@ static void test_many_runs_at_once_are_each_answered_once(void **state)
         assert_non_null(name);
         assert_non_null(id);
         (void)text_format(name, 16, "task-%u", i); /* fits */
-        const struct task_spec task = {
-            .name = name, .driver = "raw_exec", .user = "", .payload_file = "",
-            .identity = {.token = "", .file = ""}};
+        const struct task_spec task = {.name = name,
+                                       .driver = "raw_exec",
+                                       .user = "",
+                                       .payload_file = "",
+                                       .identity = {.token = "", .file = ""}};
         const struct alloc_spec alloc = {.id = id, .payload = ""};
         const struct hook_run run = {
             .phase = PHASE_PRESTART, .hook = TASK_HOOK_TASK_DIR, .alloc = &alloc, .task = &task};

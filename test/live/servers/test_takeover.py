@@ -41,6 +41,7 @@ def it_begins_when_the_one_on_another_node_has_ended():
 
 
 def a_crash_ends_no_waiting():
+    """R-07."""
     with Servers() as servers:
         node = joined(servers)
         previous, alloc = successor(servers)
