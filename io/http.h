@@ -40,7 +40,8 @@ struct http_reply {
     struct err error;
 };
 
-enum { HTTP_CONNECTIONS_MAX = 256 }; /* at once; calls beyond them wait */
+/* At once; calls beyond them wait. */
+enum { HTTP_CONNECTIONS_MAX = 256, HTTP_LASTING_MAX = 8192 };
 
 /* Of https: whom to believe, and who we are; each may be NULL. */
 struct http_trust {
@@ -63,6 +64,7 @@ struct http_call {
     /* HTTP/2 without asking first, on a connection of its own; such calls have another bound of
      * connections than all others.  Trailers are among the headers of the reply, behind them. */
     bool http2;
+    bool lasts;  /* on a UNIX socket, for hours: another bound than all others, too */
     bool secret; /* the copy of the body is wiped when it is not needed any more */
     /* When set, the body of a 2xx answer is handed over as it comes and reply.body stays empty
      * (any other answer's body is in reply.body); returning false ends the call with

@@ -29,7 +29,7 @@ enum {
 
 /* --- requests --- */
 
-struct http_client; /* two for each loop: one is for HTTP/2 */
+struct http_client; /* three for each loop: of HTTP/2, of calls that last, of all others */
 
 struct http_request {
     struct http_client *client;
@@ -86,7 +86,7 @@ static void request_free(struct http_request *request)
 }
 
 static void plan_turn(struct http_client *client);
-static void client_http2_close(struct loop_guest *guest);
+static void client_close(struct loop_guest *guest);
 
 /* The library is asked for nothing more for REQUEST. */
 static void bury(struct http_request *request)
@@ -459,7 +459,7 @@ static bool on_turn(void *ctx)
     }
     /* A UNIX socket connects at once.  What uploads over TCP begins with the library's own timer:
      * begun here, 7.88 keeps a descriptor of one that is refused (test/io/net/test_room.c). */
-    if (client->guest.close == client_http2_close)
+    if (client->guest.close != client_close)
         act(client, CURL_SOCKET_TIMEOUT, 0);
     if (needs_one(client))
         return true;
@@ -496,9 +496,17 @@ static void client_http2_close(struct loop_guest *guest)
     client_close(guest);
 }
 
-static struct http_client *client_of(struct loop *loop, bool http2)
+/* The same for calls that last: no other waits until one of them is over. */
+static void client_lasting_close(struct loop_guest *guest)
 {
-    void (*close)(struct loop_guest * guest) = http2 ? client_http2_close : client_close;
+    client_close(guest);
+}
+
+static struct http_client *client_of(struct loop *loop, const struct http_call *call)
+{
+    void (*close)(struct loop_guest * guest) = call->http2   ? client_http2_close
+                                               : call->lasts ? client_lasting_close
+                                                             : client_close;
     struct http_client *client = (struct http_client *)(void *)loop_guest_find(loop, close);
 
     if (client != NULL)
@@ -516,7 +524,8 @@ static struct http_client *client_of(struct loop *loop, bool http2)
     (void)curl_library.multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, on_timer_wanted);
     (void)curl_library.multi_setopt(client->multi, CURLMOPT_TIMERDATA, client);
     (void)curl_library.multi_setopt(client->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS,
-                                    (long)HTTP_CONNECTIONS_MAX);
+                                    call->lasts ? (long)HTTP_LASTING_MAX
+                                                : (long)HTTP_CONNECTIONS_MAX);
     (void)curl_library.multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, (long)CONNECTIONS_KEPT);
     loop_guest_add(loop, &client->guest);
     return client;
@@ -577,7 +586,7 @@ struct http_request *http_start(struct loop *loop, const struct http_call *call,
 
     struct http_request *request = calloc(1, sizeof(*request));
     check(request != NULL);
-    request->client = client_of(loop, call->http2);
+    request->client = client_of(loop, call);
     request->method = copy_text(call->method);
     request->url = copy_text(call->url);
     request->unix_socket = copy_text(call->unix_socket);
