@@ -29,6 +29,7 @@ int launch_open(struct parts *parts, const struct alloc_spec *alloc, const struc
         .log_dir = launch->paths.logs,
         .env = launch->ready->env,
         .mounts = launch->ready->mounts,
+        .ports = alloc->ports,
         .network = launch->ready->network,
         .resolv = launch->ready->resolv,
         .hosts = launch->ready->hosts,

@@ -57,7 +57,7 @@ void driver_stop(struct drivers *drivers, const struct driver_key *key, const ch
     struct err err = {0};
 
     call->signal = proc_signal_number(name);
-    if (call->signal == 0) {
+    if (call->signal == 0 && *name != '\0') { /* else the payload's own says which */
         (void)err_set(&err, ERR_INVALID, "unknown signal \"%s\"", name);
         call_fail(drivers, call, &err);
         return;
@@ -109,14 +109,21 @@ int driver_look_begin(struct drivers *drivers, const struct driver_key *key,
                                      .cgroup_mode = drivers->config.cgroup_mode,
                                      .payload = run->payload,
                                      .is_held = run->phase == RUN_HELD};
-    key_cgroup(drivers, key, false, ret_look->cgroup);
+    if (run->phase == RUN_CONTAINED)
+        (void)text_copy(ret_look->cgroup, sizeof(ret_look->cgroup),
+                        container_cgroup(run)); /* of the same size */
+    else
+        key_cgroup(drivers, key, false, ret_look->cgroup);
     return 0;
 }
 
 void driver_look_read(struct driver_look *look)
 {
     struct cgroup_stats *usage = &look->stats.usage;
-    int code = look->is_held ? 0 : cgroup_stats(look->cgroup_mode, look->cgroup, usage, &look->err);
+    int code = look->is_held ? 0
+               : look->cgroup[0] == '\0'
+                   ? ERR_GONE
+                   : cgroup_stats(look->cgroup_mode, look->cgroup, usage, &look->err);
 
     if (code == ERR_GONE || code == ERR_UNSUPPORTED) {
         look->err = (struct err){0};

@@ -114,6 +114,58 @@ static int set_duration(const struct reader *reader, const char *name, const jso
     return 0;
 }
 
+/* What may be written as a list of some, as HCL has blocks. */
+static json_t *list_of(json_t *value)
+{
+    return json_is_array(value) ? json_incref(value) : json_pack("[O]", value);
+}
+
+/* Adds what PART says to MAP; numbers and truths are texts there. */
+static bool add_to_map(json_t *map, json_t *part)
+{
+    const char *name;
+    json_t *item;
+
+    json_object_foreach(part, name, item)
+    {
+        json_t *one = json_pack("[O]", item);
+        const char *text = text_at(one, 0);
+
+        if (text != NULL)
+            check(json_object_set_new(map, name, json_string(text)) == 0);
+        json_decref(one);
+        if (text == NULL)
+            return false;
+    }
+    return json_is_object(part);
+}
+
+static int set_map(const struct reader *reader, const char *name, json_t *value, json_t **to)
+{
+    json_t *parts = list_of(value), *map = json_object();
+    bool good = true;
+
+    for (size_t i = 0; good && i < json_array_size(parts); i++)
+        good = add_to_map(map, json_array_get(parts, i));
+    json_decref(parts);
+    check(json_array_append_new(reader->command->made, map) == 0);
+    *to = map;
+    return good ? 0 : must_be(reader, name, "a map of strings");
+}
+
+static int set_blocks(const struct reader *reader, const char *name, json_t *value, json_t **to)
+{
+    json_t *blocks = list_of(value);
+
+    check(json_array_append_new(reader->command->made, blocks) == 0);
+    *to = blocks;
+    for (size_t i = 0; i < json_array_size(blocks); i++) {
+        if (!json_is_object(json_array_get(blocks, i)))
+            return must_be(reader, name, "a block, or some");
+    }
+    return 0;
+}
+
 static int read_block(const struct reader *reader, const struct config_key *key, json_t *value,
                       bool *to);
 
@@ -140,6 +192,10 @@ static int set_key(const struct reader *reader, const struct config_key *key, js
         return set_duration(reader, key->name, value, to);
     case CONFIG_BLOCK:
         return read_block(reader, key, value, to);
+    case CONFIG_MAP:
+        return set_map(reader, key->name, value, to);
+    case CONFIG_BLOCKS:
+        return set_blocks(reader, key->name, value, to);
     case CONFIG_REFUSED:
         return err_set(reader->err, ERR_INVALID, "%s: \"%s\" is not available in this release: %s",
                        reader->driver->kind.name, key->name, key->why);
@@ -227,6 +283,7 @@ static int read_command(const struct driver *driver, const struct task_spec *tas
         return err_set(err, ERR_INVALID, "%s: the config is not valid: %s", driver->kind.name,
                        where.text);
 
+    command.made = json_array();
     int code = read_keys(&reader, command.config);
     if (code != 0) {
         command_close(&command);
@@ -268,6 +325,17 @@ int config_check_work_dir(const char *driver, const struct command *command, str
                    driver, command->work_dir);
 }
 
+static void docker_config_close(struct docker_config *config)
+{
+    struct texts *const lists[] = {
+        &config->entrypoint,  &config->dns_servers,    &config->dns_searches, &config->dns_options,
+        &config->extra_hosts, &config->group_add,      &config->ports,        &config->security_opt,
+        &config->volumes,     &config->network_aliases};
+
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        free(lists[i]->items);
+}
+
 void command_close(struct command *command)
 {
     free(command->arguments.items);
@@ -275,6 +343,8 @@ void command_close(struct command *command)
     free(command->cap_drop.items);
     free(command->denied_env.items);
     free(command->jvm_options.items);
+    docker_config_close(&command->docker);
+    json_decref(command->made);
     json_decref(command->config);
     *command = (struct command){0};
 }

@@ -18,7 +18,8 @@
  *   cgroup cairn/<node>/shims                         every shim
  * What to run travels in memory (a memfd), so that no secret of an environment lies on a disk.
  *
- * A task of mock_driver has neither shim nor cgroup: its file says what it is (mock/mock.c).
+ * A task of mock_driver has neither shim nor cgroup: its file says what it is (mock/mock.c).  Nor
+ * has one of docker: its file says which container of an Engine it is (docker/docker.h).
  *
  * With the lock free, nobody will write for this key any more, and every process of the payload is
  * in its cgroup: an exit record is the truth, an empty file means that nothing was ever started,
@@ -104,6 +105,17 @@ struct drivers_mock {
     uint64_t shutdown_after_ms;
 };
 
+/* The node's word on docker. */
+struct drivers_docker {
+    const char *socket;      /* path of the Engine's, NULL or "": none; all texts are borrowed */
+    const char *auth_config; /* a file of credentials for registries, "": none */
+    bool allow_privileged, volumes_enabled, logs_disabled;
+    uint64_t allowed_capabilities;
+    const char *allowed_runtimes; /* names, commas between */
+    int64_t pids_limit;           /* of each task, 0: none */
+    uint64_t pull_timeout_ms, pull_activity_timeout_ms;
+};
+
 /* What a task gets that says nothing. */
 extern const uint64_t driver_default_capabilities;
 
@@ -126,6 +138,7 @@ struct drivers_config {
         *raw_exec_denied_env; /* patterns of variables, commas between; NULL: none; borrowed */
     struct drivers_exec exec, java;
     struct drivers_mock mock;
+    struct drivers_docker docker;
     /* What drivers_list says is something else than it was; NULL: nobody cares. */
     void (*on_change)(void *ctx);
     uint64_t files_soft; /* soft limit of descriptors that shims and payloads get, 0: ours */
@@ -181,6 +194,7 @@ struct driver_start {
     const char *log_dir;          /* <alloc root>/alloc/logs */
     struct spec_pairs env;        /* the payload's whole environment */
     struct spec_mounts mounts;    /* what of the host it sees besides; of drivers that can */
+    struct spec_ports ports;      /* of the alloc, for drivers that publish them */
     const char *network;          /* path of the network namespace it runs in, "" or NULL: ours */
     const char *resolv;           /* its /etc/resolv.conf, if it is isolated; "" or NULL: ours */
     const char *hosts;            /* its /etc/hosts, the same */

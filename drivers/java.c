@@ -227,10 +227,11 @@ static void read_version(char *text, struct driver_probed *probed)
     set(probed, "driver.java.vm", machine);
 }
 
-static void probe(struct driver_probed *ret_probed)
+static void probe(const struct drivers_config *config, struct driver_probed *ret_probed)
 {
     struct driver_probed probed = {.done = true};
     char answer[ANSWER_BYTES];
+    (void)config;
 
     if (!find_program(probed.program, sizeof(probed.program))) {
         probed.program[0] = '\0';

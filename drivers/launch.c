@@ -286,11 +286,25 @@ struct plan *plan_new_held(const struct drivers *drivers, const struct driver_st
     return NULL;
 }
 
+struct plan *plan_new_contained(const struct drivers *drivers, const struct driver_start *start,
+                                const struct command *command, struct err *err)
+{
+    struct plan *plan = calloc(1, sizeof(*plan));
+
+    check(plan != NULL);
+    plan->container = container_new(drivers, start, command, err);
+    if (plan->container != NULL)
+        return plan;
+    plan_free(plan);
+    return NULL;
+}
+
 void plan_free(struct plan *plan)
 {
     if (plan == NULL)
         return;
     mock_free(plan->mock);
+    container_free(plan->container);
     if (plan->bytes != NULL)
         explicit_bzero(plan->bytes, plan->length); /* the environment may hold secrets */
     free(plan->bytes);

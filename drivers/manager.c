@@ -62,6 +62,8 @@ static void take_probed(const struct driver_probed *probed, struct driver_info *
     if (!probed->found)
         (void)text_copy(info->description, sizeof(info->description),
                         probed->done ? probed->why : "not known yet"); /* fits */
+    else if (probed->ill)
+        (void)text_copy(info->description, sizeof(info->description), probed->why); /* fits */
     info->attributes_count = probed->attributes_count;
     memcpy(info->attributes, probed->attributes, sizeof(info->attributes));
 }
@@ -79,7 +81,9 @@ bool manager_look(const struct drivers *drivers, const struct driver *driver,
     bool may_be = info.detected && driver->probe != NULL && !manager_probed(drivers, driver)->done;
     if (info.detected && driver->probe != NULL)
         take_probed(manager_probed(drivers, driver), &info);
-    info.healthy = info.detected && (driver->is_held || can_supervise(drivers, info.description));
+    bool is_ill = driver->probe != NULL && manager_probed(drivers, driver)->ill;
+    info.healthy = info.detected && !is_ill &&
+                   (driver->way != WAY_SHIM || can_supervise(drivers, info.description));
     info.asked = !may_be;
     if (info.healthy)
         (void)text_copy(info.description, sizeof(info.description), "Healthy");
@@ -178,7 +182,8 @@ static void arm(struct drivers *drivers)
 
 struct probe {
     struct io_work work;
-    struct drivers *drivers; /* NULL: nobody waits for it any more */
+    struct drivers_config config; /* what it borrows outlives the loop */
+    struct drivers *drivers;      /* NULL: nobody waits for it any more */
     struct probe *next;
     size_t driver;
     struct driver_probed found;
@@ -190,7 +195,19 @@ static void on_pool(struct io_work *work)
 {
     struct probe *probe = work->ctx;
 
-    driver_at(probe->driver)->probe(&probe->found);
+    driver_at(probe->driver)->probe(&probe->config, &probe->found);
+}
+
+/* Who has to be asked each time was there, and is there still if he does not answer. */
+static void take_found(struct driver_probed *known, const struct driver *driver,
+                       const struct driver_probed *found)
+{
+    if (driver->is_current == NULL && known->found && !found->found) {
+        known->ill = true;
+        (void)text_copy(known->why, sizeof(known->why), found->why); /* of the same size */
+    } else {
+        *known = *found;
+    }
 }
 
 static void on_probed(struct io_work *work)
@@ -203,7 +220,7 @@ static void on_probed(struct io_work *work)
         while (*at != probe)
             at = &(*at)->next;
         *at = probe->next;
-        drivers->probed[probe->driver] = probe->found;
+        take_found(&drivers->probed[probe->driver], driver_at(probe->driver), &probe->found);
         look_at_all(drivers);
     }
     free(probe);
@@ -219,12 +236,15 @@ static void probe_all(struct drivers *drivers)
     for (size_t i = 0; i < drivers->infos_count; i++) {
         const struct driver *driver = driver_at(i);
 
-        if (driver->probe == NULL || driver->is_current(&drivers->probed[i]) ||
-            denial(&drivers->config, driver->kind.name) != NULL || !driver->look(drivers, why))
+        bool is_current = driver->probe == NULL ||
+                          (driver->is_current != NULL && driver->is_current(&drivers->probed[i]));
+        if (is_current || denial(&drivers->config, driver->kind.name) != NULL ||
+            !driver->look(drivers, why))
             continue;
         struct probe *probe = calloc(1, sizeof(*probe));
         check(probe != NULL);
         probe->drivers = drivers;
+        probe->config = drivers->config;
         probe->driver = i;
         probe->next = drivers->probes;
         drivers->probes = probe;

@@ -9,6 +9,7 @@
  *      |  \-> FOUND ---later----/                    \----- connection lost ----/  |
  *      +--lock free--> settle: exit record, or start, or EMPTYING <------ gone ----+
  *                          \-- of a driver that holds its tasks: HELD
+ *                           \- of one whose tasks are containers of an Engine: CONTAINED
  */
 #ifndef CAIRN_DRIVERS_PART_H
 #define CAIRN_DRIVERS_PART_H
@@ -133,6 +134,23 @@ struct mock_config {
     } exec; /* what is pretended in place of any command */
 };
 
+/* What a task of docker asks for besides a command; lists and maps are JSON, as config.c has made
+ * them: an array of objects, an object of texts. */
+struct docker_config {
+    const char *image, *hostname, *cgroupns, *runtime, *network_mode, *uts_mode, *userns_mode;
+    const char *ipv4_address, *ipv6_address, *mac_address, *volume_driver;
+    const char *auth_username, *auth_password, *auth_server;
+    const char *logging_type, *logging_driver;
+    struct texts entrypoint, dns_servers, dns_searches, dns_options, extra_hosts, group_add, ports,
+        security_opt, volumes, network_aliases;
+    struct json_t *labels, *storage_opt, *sysctl, *ulimit, *logging_config;
+    struct json_t *mount, *mounts, *devices;
+    bool has_auth, has_logging, has_healthchecks, auth_soft_fail, force_pull, init, interactive,
+        tty, privileged, readonly_rootfs, no_healthchecks;
+    int64_t memory_hard_limit, pids_limit, shm_size;
+    uint64_t pull_timeout_ms; /* 0: the node's */
+};
+
 /* A task's config, and what the driver makes of it on this node. */
 struct command {
     const char *program;
@@ -143,9 +161,11 @@ struct command {
     const char *pid_mode, *ipc_mode, *work_dir; /* NULL: not said */
     int64_t oom_score_adj;
     struct json_t *config; /* owned; all texts are its */
+    struct json_t *made;   /* owned; maps and blocks are in it */
     bool as_written;       /* not interpolated yet: nothing is wrong with what is going to be */
 
     struct mock_config mock;
+    struct docker_config docker;
 
     const char *node_denied_env;         /* the same of the node, commas between; NULL: none */
     const struct drivers_denied *denied; /* users it may not run as; borrowed */
@@ -161,6 +181,8 @@ enum config_kind {
     CONFIG_BOOL,     /* the same */
     CONFIG_DURATION, /* uint64_t, milliseconds; from a text as "1h30m" */
     CONFIG_BLOCK,    /* bool: it is there; its keys are "<its name>.<key>" of the same list */
+    CONFIG_MAP,      /* struct json_t *: an object of texts; from one, or a list of some */
+    CONFIG_BLOCKS,   /* struct json_t *: an array of objects; from one, or a list of some */
     CONFIG_REFUSED,
 };
 
@@ -174,13 +196,18 @@ struct config_key {
 /* What a probe has found. */
 struct driver_probed {
     bool done, found;
-    char why[ERR_TEXT_SIZE]; /* not found */
+    bool ill;                /* it was found before, and does not answer now */
+    char why[ERR_TEXT_SIZE]; /* not found, or ill */
     char program[512];       /* "": there is none */
     uint64_t inode;          /* of it, and when that was changed */
     int64_t changed_ns;
     struct driver_attribute attributes[DRIVER_ATTRIBUTES_MAX];
     size_t attributes_count;
 };
+
+/* Who looks after the tasks of a driver: a shim each; the daemon, of those that have no process
+ * (held.c); an Engine (docker/container.c). */
+enum driver_way { WAY_SHIM, WAY_HELD, WAY_CONTAINED };
 
 /* All of one driver, in a file of its own; registry.c lists them. */
 struct driver {
@@ -196,13 +223,13 @@ struct driver {
     /* True if it can work here, else why not. */
     bool (*look)(const struct drivers *drivers, char ret_why[ERR_TEXT_SIZE]);
     /* What only a program can tell, in bounded time; on a thread of the pool.  NULL: nothing. */
-    void (*probe)(struct driver_probed *ret_probed);
-    /* False if asking again may give another answer; seen without waiting. */
+    void (*probe)(const struct drivers_config *config, struct driver_probed *ret_probed);
+    /* False if asking again may give another answer; seen without waiting.  NULL: always. */
     bool (*is_current)(const struct driver_probed *probed);
-    bool is_held; /* its tasks have no process and no shim: held.c */
+    enum driver_way way;
 };
 
-extern const struct driver raw_exec_driver, exec_driver, java_driver, mock_driver;
+extern const struct driver docker_driver, raw_exec_driver, exec_driver, java_driver, mock_driver;
 
 /* The keys of drivers whose payloads are isolated, in their lists. */
 /* clang-format off */
@@ -253,8 +280,10 @@ struct plan {
     int groups_count;
     struct err error;
 
-    struct mock *mock; /* of a driver that holds its tasks, in place of all that follows; owned */
-    char *bytes;       /* the launch record; owned */
+    /* In place of all that follows, of a driver that holds its tasks, or of containers; owned. */
+    struct mock *mock;
+    struct container *container;
+    char *bytes; /* the launch record; owned */
     size_t length, capacity;
     bool failed; /* it grew too large */
 };
@@ -266,6 +295,8 @@ struct plan *plan_new(const struct drivers *drivers, const struct driver_start *
 uint64_t plan_cpu_weight(uint64_t shares);
 struct plan *plan_new_held(const struct drivers *drivers, const struct driver_start *start,
                            struct err *err);
+struct plan *plan_new_contained(const struct drivers *drivers, const struct driver_start *start,
+                                const struct command *command, struct err *err);
 void plan_free(struct plan *plan);
 void plan_add_terminal(struct plan *plan);
 void plan_add_user(struct plan *plan); /* after the look-up */
@@ -373,10 +404,11 @@ enum run_phase {
     RUN_HELLO,
     RUN_STARTING,
     RUN_RUNNING,
-    RUN_FOUND,    /* runs, as its file says; not spoken with so far */
-    RUN_HELD,     /* without a shim: starts, runs and ends by the clock */
-    RUN_LEAVING,  /* the connection is over, the shim is not yet seen to have ended */
-    RUN_EMPTYING, /* no shim any more; the cgroup is being killed */
+    RUN_FOUND,     /* runs, as its file says; not spoken with so far */
+    RUN_HELD,      /* without a shim: starts, runs and ends by the clock */
+    RUN_CONTAINED, /* without a shim: an Engine has it, or is to have it */
+    RUN_LEAVING,   /* the connection is over, the shim is not yet seen to have ended */
+    RUN_EMPTYING,  /* no shim any more; the cgroup is being killed */
 };
 
 struct run {
@@ -403,8 +435,9 @@ struct run {
     bool is_born;     /* its shim is being made, and has said nothing so far */
     uint32_t next_ticket;
 
-    struct mock *mock; /* RUN_HELD: what it is; owned */
-    struct plan *plan; /* a start that may still have to be done; owned */
+    struct mock *mock;           /* RUN_HELD: what it is; owned */
+    struct container *container; /* RUN_CONTAINED: the same */
+    struct plan *plan;           /* a start that may still have to be done; owned */
     struct call_list calls;
 
     uint64_t stats_cpu_us, stats_at_ms; /* of the previous driver_stats */
@@ -456,6 +489,8 @@ struct drivers {
 
     struct driver_session *sessions;
     struct pretended *pretended; /* those of tasks without a process */
+    struct io_timer dangling;    /* looks for containers that nobody knows */
+    struct stray *strays;        /* those that are being removed, and the list of them */
     struct call_list due;        /* completions to deliver */
     struct io_timer deliver;
 
@@ -555,6 +590,32 @@ bool held_take_up(struct run *run, int task_fd);
 
 /* Time has passed, or a call was added. */
 void held_advance(struct run *run);
+
+/* --- docker/: tasks that are containers of an Engine --- */
+
+/* What START asks for; NULL and a reason. */
+struct container *container_new(const struct drivers *drivers, const struct driver_start *start,
+                                const struct command *command, struct err *err);
+void container_free(struct container *container); /* what it is of the Engine's lives on */
+
+/* CONTAINER (moved) is made ready and started; before the Engine is asked to make it, it is in the
+ * task's file.  May free the run. */
+void container_begin(struct run *run, struct container *container);
+
+/* True if TASK_FD tells of one: it goes on, or its end is told.  May free the run. */
+bool container_take_up(struct run *run, int task_fd);
+
+/* A call was added.  May free the run. */
+void container_advance(struct run *run);
+
+bool container_is_running(const struct run *run);
+
+/* Where its processes are, "" if that is not known. */
+const char *container_cgroup(const struct run *run);
+
+/* Removes containers of this node that no file tells of, now and again and again. */
+void strays_look(struct drivers *drivers);
+void strays_close(struct drivers *drivers);
 
 /* --- ending.c; all but conclude may free the run --- */
 

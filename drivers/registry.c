@@ -3,8 +3,8 @@
 
 #include "spec/names.h"
 
-static const struct driver *const all_drivers[] = {&exec_driver, &java_driver, &mock_driver,
-                                                   &raw_exec_driver};
+static const struct driver *const all_drivers[] = {&docker_driver, &exec_driver, &java_driver,
+                                                   &mock_driver, &raw_exec_driver};
 
 _Static_assert(COUNT_OF(all_drivers) <= DRIVERS_MAX, "they do not fit");
 

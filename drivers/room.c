@@ -68,6 +68,7 @@ void drivers_free(struct drivers *drivers)
         return;
     bool making = drivers->births > 0;
     sessions_close(drivers);
+    strays_close(drivers);
     manager_close(drivers);
     generations_close(drivers);
     runs_close(drivers);

@@ -143,6 +143,8 @@ bool run_is_running(const struct run *run)
     case RUN_FOUND:
     case RUN_HELD:
         return true;
+    case RUN_CONTAINED:
+        return container_is_running(run);
     case RUN_CONNECTING:
     case RUN_HELLO:
         return run->reported;
@@ -364,7 +366,9 @@ static void settle(struct run *run, int task_fd, bool begun)
     struct err err = {0};
 
     run->plan = NULL;
-    if (begun && exit_record_get(task_fd, &record, NULL) == 0) {
+    if (begun && container_take_up(run, task_fd)) {
+        /* it goes on, or is over */
+    } else if (begun && exit_record_get(task_fd, &record, NULL) == 0) {
         run_conclude(run, &record);
         run_go_on(run);
     } else if (begun && held_take_up(run, task_fd)) {
@@ -373,6 +377,11 @@ static void settle(struct run *run, int task_fd, bool begun)
         if (!begun && task_fd >= 0)
             (void)key_remove_files(run->drivers->shim_fd, &run->key, &err); /* else: the sweep */
         run_empty(run);
+    } else if (plan != NULL && plan->container != NULL && !run_has(run, CALL_DESTROY)) {
+        struct container *container = plan->container;
+
+        plan->container = NULL;
+        container_begin(run, container);
     } else if (plan == NULL || run_has(run, CALL_DESTROY) || begin(run, plan, task_fd, &err) != 0) {
         if (err.code == 0) {
             (void)err_set(&err, ERR_GONE, "the task's supervisor ended before it started anything");
@@ -440,6 +449,9 @@ void run_advance(struct run *run)
         break;
     case RUN_HELD:
         held_advance(run);
+        break;
+    case RUN_CONTAINED:
+        container_advance(run);
         break;
     case RUN_LEAVING:
         if (destroy && run->ended)

@@ -130,6 +130,7 @@ void run_free(struct run *run)
     run_off_watch(run);
     io_timer_stop(&run->timer);
     mock_free(run->mock);
+    container_free(run->container);
     if (run->plan != NULL && run->plan->looking)
         run->plan->run = NULL; /* freed when the look-up comes back */
     else

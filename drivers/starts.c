@@ -120,8 +120,10 @@ struct plan *plan_make(const struct drivers *drivers, const struct driver_start 
         run.program = instead->items[0];
         run.arguments = (struct texts){instead->items + 1, instead->count - 1};
     }
-    struct plan *plan =
-        driver->is_held ? plan_new_held(drivers, start, err) : plan_new(drivers, start, &run, err);
+    struct plan *plan = driver->way == WAY_HELD ? plan_new_held(drivers, start, err)
+                        : driver->way == WAY_CONTAINED
+                            ? plan_new_contained(drivers, start, &run, err)
+                            : plan_new(drivers, start, &run, err);
     command_close(&command);
     return plan;
 }

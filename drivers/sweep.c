@@ -262,6 +262,7 @@ void drivers_sweep(struct drivers *drivers, bool (*keep)(void *ctx, const struct
                             .outstanding = 1};
     shims_cgroup(drivers, shims);
     note_at_hand(sweep);
+    strays_look(drivers);
     int code = sweep_files(sweep, &err);
     if (code == 0)
         code = cgroup_each_process(mode, shims, sweep_shim, sweep, &err);

@@ -62,7 +62,8 @@ struct hook_request {
     const char *alloc_dir, *alloc, *task; /* copies; task is "" for a hook of an alloc */
     const char *user;                     /* a copy, interpolated; "": the daemon's own */
     struct proc_identity payload;         /* of the task, while it may run; else pid 0 */
-    bool has_own_root;                    /* the payload: its task's directory */
+    bool has_own_root;                    /* the payload: it sees its directories below "/" */
+    bool is_image; /* its users are those of its image: none of the host's is its owner */
     /* Of a hook of an alloc: its tasks, and the allocs whose disk it takes over.  Copies, one
      * behind the other, each with its NUL, and an empty one behind them. */
     const char *tasks, *disk_from;

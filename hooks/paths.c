@@ -8,7 +8,8 @@
 const struct spec_driver *hooks_driver(const struct hooks *hooks, const char *name)
 {
     static const struct spec_driver other = {.name = "", .isolation = ISOLATION_NONE, .user = ""};
-    const struct spec_driver *driver = hooks->driver(name);
+    /* A task whose specification is lost has no name of one. */
+    const struct spec_driver *driver = name == NULL ? NULL : hooks->driver(name);
 
     return driver != NULL ? driver : &other;
 }

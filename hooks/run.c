@@ -391,6 +391,8 @@ static struct hooks_run *new_run(struct hooks *hooks, const struct hook_run *ask
         .order = add_text(&at, order),
         .network = hooks->network,
         .parser = hooks->parser,
+        .is_image = asked->task != NULL &&
+                    hooks_driver(hooks, asked->task->driver)->isolation == ISOLATION_IMAGE,
         .privileged = hooks->privileged,
         .asks_plugins = hooks->asks_plugins,
     };
@@ -488,7 +490,7 @@ void hooks_mend_secrets(struct hooks *hooks, const struct alloc_spec *alloc,
     run->done = done;
     run->ctx = ctx;
     run->request.payload = *payload;
-    run->request.has_own_root = hooks_driver(hooks, task->driver)->isolation == ISOLATION_CHROOT;
+    run->request.has_own_root = hooks_driver(hooks, task->driver)->isolation != ISOLATION_NONE;
     run->function = hooks_task_dir_mend;
     if (code == 0)
         submit(run);

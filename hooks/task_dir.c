@@ -13,6 +13,9 @@
  * its tasks.  Nomad gives all of it to nobody, for everybody to write, secrets too (v1.1.2
  * client/allocdir/task_dir.go Build); the names and the size of `secrets` are from there.
  * `secrets` is also nosuid and nodev here, and ends with its task instead of with its alloc.
+ *
+ * Who runs in an image is nobody that the host knows: there it is as in Nomad, in a directory that
+ * only root gets to.
  */
 #include "hooks/directory.h"
 
@@ -27,6 +30,7 @@
 enum {
     TASK_MODE = 0755,
     OWN_MODE = 0700,
+    IMAGE_MODE = 0777, /* of what such a task sees; nobody else gets to it */
     ROOT_MODE_WITHOUT_LISTS = 0711,
     SECRETS_BYTES = 1024 * 1024,
 };
@@ -41,6 +45,11 @@ static int find_owner(const struct hook_request *request, struct host_user *ret_
     if (!request->privileged || request->user[0] == '\0')
         return 0;
     return host_user_find(request->user, ret_owner, err);
+}
+
+static mode_t own_mode(const struct hook_request *request)
+{
+    return request->is_image ? IMAGE_MODE : OWN_MODE;
 }
 
 /* Lets the owner into the alloc's directory.  Where the file system cannot let in one user, it is
@@ -78,7 +87,7 @@ static int clear_secrets(int task_fd, struct err *err)
 static int mount_secrets(const struct hook_request *request, int task_fd,
                          const struct host_user *owner, bool *ret_was_there, struct err *err)
 {
-    const struct mount_tmpfs wanted = {SECRETS_BYTES, OWN_MODE, owner->uid, owner->gid};
+    const struct mount_tmpfs wanted = {SECRETS_BYTES, own_mode(request), owner->uid, owner->gid};
     struct err cause = {0};
     int mounted = mount_is_point(task_fd, "secrets", &cause);
     int code = mounted < 0 ? mounted : 0;
@@ -146,16 +155,17 @@ int hooks_task_dir_build(const struct hook_request *request, struct err *err)
     if (code == 0)
         code = admit(root, &owner, err);
     if (code == 0)
-        code =
-            hooks_directory_make(root, request->task, TASK_MODE, &owner, request->task, &task, err);
+        code = hooks_directory_make(root, request->task, request->is_image ? OWN_MODE : TASK_MODE,
+                                    &owner, request->task, &task, err);
     if (code == 0)
-        code = make(request, task, "local", TASK_MODE, &owner, err);
+        code =
+            make(request, task, "local", request->is_image ? IMAGE_MODE : TASK_MODE, &owner, err);
     if (code == 0)
         code = make(request, task, "tmp", OWN_MODE, &owner, err);
     if (code == 0 && request->privileged)
         code = mount_secrets(request, task, &owner, &was_there, err);
     if (code == 0 && was_there) /* a new one has its owner and mode from its birth */
-        code = make(request, task, "secrets", OWN_MODE, &owner, err);
+        code = make(request, task, "secrets", own_mode(request), &owner, err);
     if (code == 0)
         code = write_files(request, task, &owner, err);
     return code;

@@ -105,6 +105,14 @@ struct config {
     bool java_enabled;                  /* plugin "java": as of exec */
     uint64_t java_allow_caps;
     bool java_host_pids, java_host_ipc;
+    /* plugin "docker" { config { ... } }, each as it is there. */
+    char docker_endpoint[128];          /* default unix:///var/run/docker.sock */
+    char docker_auth_config[PATH_SIZE]; /* auth { config }: credentials for registries, "": none */
+    char docker_runtimes[512];          /* allow_runtimes, commas between; default runc,nvidia */
+    uint64_t docker_allow_caps;
+    uint64_t docker_pull_timeout_ms, docker_pull_activity_timeout_ms;
+    uint32_t docker_pids_limit; /* 0: none */
+    bool docker_privileged, docker_volumes, docker_no_logs;
     bool mock_enabled;    /* plugin "mock_driver" { config { enabled } }: default false */
     bool mock_shuts_down; /* its shutdown_periodic_after */
     uint64_t mock_shutdown_after_ms; /* its shutdown_periodic_duration */

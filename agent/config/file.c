@@ -48,6 +48,11 @@ enum section {
     IN_JAVA_CONFIG,
     IN_MOCK,
     IN_MOCK_CONFIG,
+    IN_DOCKER,
+    IN_DOCKER_CONFIG,
+    IN_DOCKER_AUTH,
+    IN_DOCKER_GC,
+    IN_DOCKER_VOLUMES,
     IN_TELEMETRY,
     IN_CONSUL,
     SECTION_COUNT,
@@ -82,6 +87,14 @@ static const char *require_true(const json_t *value)
 static const char *require_false(const json_t *value)
 {
     return json_is_false(value) ? NULL : "only false is available in this release";
+}
+
+static const char *require_socket(const json_t *value)
+{
+    return json_is_string(value) && text_starts_with(json_string_value(value), "unix:///")
+               ? NULL
+               : "the Docker Engine is spoken with by a UNIX socket, as in "
+                 "\"unix:///var/run/docker.sock\"";
 }
 
 static const char *require_default_cluster(const json_t *value)
@@ -227,6 +240,19 @@ static const struct key keys[] = {
     {IN_CONSUL, "auto_advertise", KEY_RULE, 0, 0, require_false},
     {IN_CONSUL, "client_auto_join", KEY_RULE, 0, 0, require_false},
     {IN_CONSUL, "server_auto_join", KEY_RULE, 0, 0, require_false},
+    {IN_DOCKER_CONFIG, "endpoint", KEY_TEXT, FIELD_OF(docker_endpoint), require_socket},
+    {IN_DOCKER_CONFIG, "allow_privileged", KEY_BOOL, FIELD_OF(docker_privileged), NULL},
+    {IN_DOCKER_CONFIG, "allow_caps", KEY_CAPABILITIES, FIELD_OF(docker_allow_caps), NULL},
+    {IN_DOCKER_CONFIG, "allow_runtimes", KEY_NAMES, FIELD_OF(docker_runtimes), NULL},
+    {IN_DOCKER_CONFIG, "pids_limit", KEY_COUNT, FIELD_OF(docker_pids_limit), NULL},
+    {IN_DOCKER_CONFIG, "image_pull_timeout", KEY_DURATION, FIELD_OF(docker_pull_timeout_ms), NULL},
+    {IN_DOCKER_CONFIG, "pull_activity_timeout", KEY_DURATION,
+        FIELD_OF(docker_pull_activity_timeout_ms), NULL},
+    {IN_DOCKER_CONFIG, "disable_log_collection", KEY_BOOL, FIELD_OF(docker_no_logs), NULL},
+    {IN_DOCKER_AUTH, "config", KEY_TEXT, FIELD_OF(docker_auth_config), NULL},
+    {IN_DOCKER_GC, "image", KEY_RULE, 0, 0, require_false},
+    {IN_DOCKER_GC, "container", KEY_RULE, 0, 0, require_true},
+    {IN_DOCKER_VOLUMES, "enabled", KEY_BOOL, FIELD_OF(docker_volumes), NULL},
     {IN_MOCK_CONFIG, "enabled", KEY_BOOL, FIELD_OF(mock_enabled), NULL},
     {IN_MOCK_CONFIG, "fs_isolation", KEY_RULE, 0, 0, require_no_isolation},
     {IN_MOCK_CONFIG, "shutdown_periodic_after", KEY_BOOL, FIELD_OF(mock_shuts_down), NULL},
@@ -261,10 +287,15 @@ static const struct {
     {IN_PLUGIN, "raw_exec", IN_RAW_EXEC},
     {IN_PLUGIN, "exec", IN_EXEC},
     {IN_PLUGIN, "java", IN_JAVA},
+    {IN_PLUGIN, "docker", IN_DOCKER},
     {IN_PLUGIN, "mock_driver", IN_MOCK},
     {IN_RAW_EXEC, "config", IN_RAW_EXEC_CONFIG},
     {IN_EXEC, "config", IN_EXEC_CONFIG},
     {IN_JAVA, "config", IN_JAVA_CONFIG},
+    {IN_DOCKER, "config", IN_DOCKER_CONFIG},
+    {IN_DOCKER_CONFIG, "auth", IN_DOCKER_AUTH},
+    {IN_DOCKER_CONFIG, "gc", IN_DOCKER_GC},
+    {IN_DOCKER_CONFIG, "volumes", IN_DOCKER_VOLUMES},
     {IN_MOCK, "config", IN_MOCK_CONFIG},
 };
 /* clang-format on */
@@ -331,6 +362,20 @@ static const struct {
     {IN_SERVER_JOIN, "start_join"},
     {IN_CLIENT, "template"},
     {IN_CLIENT, "users"},
+    {IN_DOCKER_CONFIG, "allowed_modes"},
+    {IN_DOCKER_CONFIG, "container_exists_attempts"},
+    {IN_DOCKER_CONFIG, "extra_labels"},
+    {IN_DOCKER_CONFIG, "infra_image"},
+    {IN_DOCKER_CONFIG, "infra_image_pull_timeout"},
+    {IN_DOCKER_CONFIG, "logging"},
+    {IN_DOCKER_CONFIG, "nvidia_runtime"},
+    {IN_DOCKER_CONFIG, "oom_score_adj"},
+    {IN_DOCKER_CONFIG, "tls"},
+    {IN_DOCKER_CONFIG, "windows_allow_insecure_container_admin"},
+    {IN_DOCKER_AUTH, "helper"},
+    {IN_DOCKER_GC, "dangling_containers"},
+    {IN_DOCKER_GC, "image_delay"},
+    {IN_DOCKER_VOLUMES, "selinuxlabel"},
     {IN_EXEC_CONFIG, "no_pivot_root"},
     {IN_CONSUL, "allow_unauthenticated"},
     {IN_CONSUL, "auth"},
@@ -412,6 +457,11 @@ static const char *const section_names[SECTION_COUNT] = {
     [IN_EXEC_CONFIG] = "plugin \"exec\" config",
     [IN_JAVA] = "plugin \"java\"",
     [IN_JAVA_CONFIG] = "plugin \"java\" config",
+    [IN_DOCKER] = "plugin \"docker\"",
+    [IN_DOCKER_CONFIG] = "plugin \"docker\" config",
+    [IN_DOCKER_AUTH] = "plugin \"docker\" config.auth",
+    [IN_DOCKER_GC] = "plugin \"docker\" config.gc",
+    [IN_DOCKER_VOLUMES] = "plugin \"docker\" config.volumes",
     [IN_MOCK] = "plugin \"mock_driver\"",
     [IN_MOCK_CONFIG] = "plugin \"mock_driver\" config",
     [IN_TELEMETRY] = "telemetry",
@@ -438,7 +488,7 @@ static int complain_unknown(struct reader *reader, enum section section, const c
     if (section == IN_PLUGIN)
         return reader_complain(
             reader, place, "remove it",
-            "there is no plugin \"%s\" in this release, only \"exec\", \"java\", "
+            "there is no plugin \"%s\" in this release, only \"docker\", \"exec\", \"java\", "
             "\"mock_driver\" and \"raw_exec\"",
             name);
     for (size_t i = 0; i < COUNT_OF(keys); i++) {

@@ -277,8 +277,10 @@ int key_set(struct reader *reader, const struct key *key, void *field, struct hc
         [KEY_IDS] = set_ids,
         [KEY_NAMES] = set_names,
         [KEY_ADDRESSES] = set_addresses,
-        [KEY_RULE] = obey_rule,
     };
 
-    return setters[key->kind](reader, key, field, place, value);
+    int code = key->rule == NULL ? 0 : obey_rule(reader, key, field, place, value);
+    return code != 0 || key->kind == KEY_RULE
+               ? code
+               : setters[key->kind](reader, key, field, place, value);
 }

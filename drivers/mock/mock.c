@@ -133,7 +133,7 @@ const struct driver mock_driver = {
     .validate = check_config,
     .prepare = prepare,
     .look = look,
-    .is_held = true,
+    .way = WAY_HELD,
 };
 
 /* --- what it is --- */

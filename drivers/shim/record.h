@@ -38,10 +38,11 @@ enum {
 };
 
 enum record_magic {
-    RECORD_MAGIC_LAUNCH = 0x4c524e43,  /* "CNRL" */
-    RECORD_MAGIC_STARTED = 0x53524e43, /* "CNRS" */
-    RECORD_MAGIC_EXIT = 0x45524e43,    /* "CNRE" */
-    RECORD_MAGIC_MOCK = 0x4d524e43,    /* "CNRM": of a task that has no shim (mock/mock.c) */
+    RECORD_MAGIC_LAUNCH = 0x4c524e43,    /* "CNRL" */
+    RECORD_MAGIC_STARTED = 0x53524e43,   /* "CNRS" */
+    RECORD_MAGIC_EXIT = 0x45524e43,      /* "CNRE" */
+    RECORD_MAGIC_CONTAINER = 0x44524e43, /* "CNRD": of a container of an Engine (docker/docker.h) */
+    RECORD_MAGIC_MOCK = 0x4d524e43,      /* "CNRM": of a task that has no shim (mock/mock.c) */
 };
 
 struct record_head {

@@ -1,0 +1,232 @@
+/*
+ * Inside drivers only: a task of docker, a container of an Engine.
+ *
+ * The Engine is spoken with by HTTP over its UNIX socket.  It is the truth of what runs and of how
+ * it ended; the daemon holds no process for a container and need not be there.  What is found again
+ * by what:
+ *
+ *   the file of the task   written before the Engine is asked to make anything: a payload may exist
+ *   the container's name   <task>-<alloc>.<generation>
+ *   its labels             whose it is: this node's mark, alloc, task, generation
+ *
+ * Making and starting are two requests; of each it is looked afterwards what came of it, so that
+ * one whose answer is lost is found done or undone.  An Engine that does not answer is asked again,
+ * as long as it takes: it says nothing about its containers.
+ *
+ * Files: container.c the life, image.c looking for images and pulling them, create.c what is asked
+ * for, credentials.c for whom, logs.c output, state.c what is known of one, record.c what is
+ * written down, engine.c requests and what is read of their answers, stray.c what nobody knows,
+ * config.c the driver and what a job may say, probe.c whether there is an Engine.
+ */
+#ifndef CAIRN_DRIVERS_DOCKER_DOCKER_H
+#define CAIRN_DRIVERS_DOCKER_DOCKER_H
+
+#include "drivers/part.h"
+#include "io/http.h"
+
+#include <jansson.h>
+
+enum {
+    CONTAINER_NAME_SIZE = SPEC_NAME_SIZE + UUID_TEXT_SIZE + 16,
+    IMAGE_NAME_SIZE = 512,
+    LOG_STREAMS = 2, /* standard output and error */
+
+    ENGINE_BOUND_MS = 120000, /* a request that makes or removes; storage may be slow */
+    ENGINE_LASTS_MS = 24 * 3600 * 1000,
+    ENGINE_ANSWER_MAX = 8 << 20,
+};
+
+/* How far the output of a container has been written: of all messages of the Engine's log, in its
+ * order, that are not older than SINCE the first COUNT.  Two streams may come in another order than
+ * that of their times, so that SINCE lies some seconds behind the newest; NEXT takes its place.
+ * This is kept in step with the log files: what they have beyond it was written just before a
+ * crash, and is cut off and written again. */
+struct log_position {
+    int64_t since_ns; /* of the Engine's clock, 0: the beginning */
+    uint64_t count;
+    int64_t next_ns;
+    uint64_t next_count;
+    int64_t newest_ns;
+    uint64_t newest_count;                           /* of messages with just that time */
+    uint64_t number[LOG_STREAMS], size[LOG_STREAMS]; /* of the file that each goes to */
+};
+
+/* In the task's file, in place of the record of what a shim has started. */
+struct container_record {
+    struct record_head head;
+    int64_t begun_unix_ns;
+    char boot_id[40];
+    uint32_t payload_pid; /* the container's first process, 0: never seen to run */
+    uint32_t once;        /* number of the last signal that was sent: driver_signal */
+    uint64_t payload_ticks;
+    uint64_t stop_ms, kill_ms; /* CLOCK_BOOTTIME of this boot, 0: nobody has asked for it */
+    int32_t stop_signal;       /* 0: what the image says */
+    uint32_t stop_sent;
+    uint64_t log_bytes_max, log_files_max; /* 0 bytes: output is not collected */
+    struct log_position logs;
+    char alloc_dir[512];
+};
+
+_Static_assert(sizeof(struct container_record) == 720, "part of a format on disk");
+_Static_assert(sizeof(struct container_record) <= TASK_RECORD_SIZE, "it has its place");
+
+enum container_step {
+    STEP_IMAGE,  /* is the image there? */
+    STEP_PULL,   /* it is not */
+    STEP_CREATE, /* from here on the container may exist */
+    STEP_START,  /* from here on it may run */
+    STEP_LOOK,   /* how is it? */
+    STEP_WAIT,   /* it runs */
+    STEP_DRAIN,  /* it has ended; its last output is fetched */
+    STEP_REMOVE, /* what is left of it goes */
+    STEP_LATER,  /* the Engine could not be asked; it is asked again */
+};
+
+/* What the Engine says of a container. */
+struct container_state {
+    bool ours; /* it has this key's labels */
+    bool runs, was_started, oom_killed, terminal;
+    pid_t pid;
+    int64_t code, finished_unix_ns;
+    int stop_signal; /* of the image, 0: none */
+    char id[80], error[ERR_TEXT_SIZE];
+};
+
+struct logs; /* logs.c */
+
+struct container {
+    struct run *run; /* borrowed */
+    struct container_record record;
+    bool recorded; /* it is in the task's file */
+    char name[CONTAINER_NAME_SIZE];
+    enum container_step step;
+    struct http_request *request; /* that the step waits for */
+
+    json_t *wanted; /* what to make; owned, secret; NULL: made, or found */
+    char image[IMAGE_NAME_SIZE];
+    char *auth; /* the header that shows who we are to a registry; owned, secret; NULL: nobody */
+    bool force_pull, pulled;
+    uint64_t pull_timeout_ms, pull_since_ms; /* the last time that it was seen to go on */
+    char *progress;                          /* the unfinished last line of a pull's; owned */
+    size_t progress_length;
+    struct err failed; /* of pulling, making or starting, as the Engine says it */
+
+    bool told_running; /* that it runs was told to whoever asked */
+    bool has_started;  /* the Engine has said so */
+    bool start_asked;  /* and what failed, if it has not started, is that */
+    bool end_seen;     /* the Engine has told of the end by itself */
+    bool has_ended;    /* how is in `end` */
+    struct container_state state;
+    struct exit_record end;
+    char cgroup[CGROUP_NAME_SIZE];
+    uint64_t retry_ms, drain_until_ms;
+    struct io_timer kill;           /* what is to be sent next */
+    struct http_request *signaling; /* a stop, a kill or a signal, one after another */
+    struct call *signal_call;       /* that it is for, NULL: a stop; owned */
+    bool killed;                    /* the last one that was sent is SIGKILL */
+    struct logs *logs;              /* NULL: not followed */
+};
+
+/* --- engine.c --- */
+
+struct engine_ask {
+    const char *method;
+    const char *path;   /* with the query, as it is written */
+    const json_t *body; /* NULL: none */
+    const char *header; /* one more, or NULL */
+    bool lasts, secret;
+    uint64_t timeout_ms; /* 0: ENGINE_BOUND_MS */
+    bool (*on_data)(void *ctx, const char *bytes, size_t length);
+    void (*cb)(void *ctx, const struct http_reply *reply);
+    void *ctx;
+};
+
+/* NULL and a reason: nobody can be asked here. */
+struct http_request *engine_ask(const struct drivers *drivers, const struct engine_ask *ask,
+                                struct err *err);
+
+/* Why REPLY is none that was hoped for: the Engine's own words, or what became of the request. */
+int engine_fault(const struct http_reply *reply, struct err *err);
+
+/* Reads the answer to "how is it?"; false: it is no such answer. */
+bool engine_read_state(const struct http_reply *reply, const char *node_mark,
+                       const struct driver_key *key, struct container_state *ret_state);
+
+/* TEXT as part of a path or query; owned by the caller. */
+char *engine_quote(const char *text);
+
+/* A time as the Engine writes it, "2026-11-28T06:14:38.784738047Z"; false: it is none.  Of the
+ * zero time of Go it is 0. */
+bool engine_time(const char *text, size_t length, int64_t *ret_unix_ns);
+
+void container_name(const struct driver_key *key, char to[CONTAINER_NAME_SIZE]);
+
+/* The labels of KEY, and back; a new reference. */
+json_t *container_labels(const char *node_mark, const struct driver_key *key);
+bool container_key(const json_t *labels, const char *node_mark, struct driver_key *ret_key);
+
+/* --- create.c --- */
+
+/* What the Engine is asked to make for START; NULL and a reason. */
+json_t *create_body(const struct drivers *drivers, const struct driver_start *start,
+                    const struct command *command, struct err *err);
+
+/* --- config.c --- */
+
+/* The text NAME of a block, "" if it says none; and numbers and truths, which may be texts. */
+const char *block_text(const json_t *block, const char *name);
+int64_t block_number(const json_t *block, const char *name);
+bool block_is(const json_t *block, const char *name);
+
+/* The inner block NAME of a block, which HCL has in a list; NULL: none. */
+const json_t *block_inner(const json_t *block, const char *name);
+
+/* --- probe.c --- */
+
+bool docker_look(const struct drivers *drivers, char ret_why[ERR_TEXT_SIZE]);
+void docker_probe(const struct drivers_config *config, struct driver_probed *ret_probed);
+
+/* --- credentials.c --- */
+
+/* REPOSITORY and TAG ("" with a digest) of IMAGE; false: it is no name of one. */
+bool image_split(const char *image, char repository[IMAGE_NAME_SIZE], char tag[IMAGE_NAME_SIZE]);
+
+/* The header with the credentials that COMMAND has, or else the node for the registry of IMAGE;
+ * owned by the caller, NULL: none.  ERR_* where there should be some. */
+int image_auth(const struct drivers *drivers, const struct command *command, char **ret_header,
+               struct err *err);
+
+/* --- image.c --- */
+
+/* The next step from STEP_IMAGE on.  May free the run. */
+void image_look(struct container *container);
+
+/* --- container.c, for the files beside it; all may free the run --- */
+
+void container_make(struct container *container, const char *image_id);
+void container_fail(struct container *container); /* a start, as `failed` says */
+void container_drained(struct container *container);
+
+/* --- record.c --- */
+
+/* Into the task's file: its record as it is now, or RECORD of LENGTH bytes at AT. */
+void container_put(struct container *container);
+void container_put_at(const struct container *container, off_t at, void *record, uint32_t magic,
+                      size_t length);
+
+/* --- state.c --- */
+
+/* What the step waits for comes no more. */
+void container_forget_request(struct container *container);
+
+/* --- logs.c --- */
+
+/* Where the output of a container that has had none begins. */
+void logs_find_first(struct container *container);
+
+/* Follows it from the position on; ON_DRAINED says that all has come, of one that has ended. */
+void logs_follow(struct container *container, void (*on_drained)(struct container *container));
+void logs_close(struct container *container);
+bool logs_are_open(const struct container *container);
+
+#endif

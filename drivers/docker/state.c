@@ -1,0 +1,76 @@
+/* What the daemon knows of a container: from nothing, and to nothing. */
+#include "drivers/docker/docker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Nothing is waited for any more. */
+void container_forget_request(struct container *container)
+{
+    struct run *run = container->run;
+    struct http_request *request = container->request;
+
+    io_timer_stop(&run->timer);
+    container->request = NULL;
+    if (request == NULL)
+        return;
+    container->run = NULL; /* its callback comes now, and has nothing to do */
+    http_cancel(request);
+    container->run = run;
+    container->request = NULL;
+}
+
+struct container *container_new(const struct drivers *drivers, const struct driver_start *start,
+                                const struct command *command, struct err *err)
+{
+    const struct drivers_docker *node = &drivers->config.docker;
+    const struct spec_logs *logs = &start->task->logs;
+    struct container *container = calloc(1, sizeof(*container));
+    struct container_record *record;
+
+    check(container != NULL);
+    record = &container->record;
+    if (!text_copy(record->alloc_dir, sizeof(record->alloc_dir), start->alloc_dir) ||
+        !text_copy(container->image, sizeof(container->image), command->docker.image)) {
+        (void)err_set(err, ERR_LIMIT, "docker: a path or a name is too long");
+        container_free(container);
+        return NULL;
+    }
+    (void)text_copy(record->boot_id, sizeof(record->boot_id), drivers->boot_id); /* fits */
+    if (!logs->disabled && !node->logs_disabled)
+        record->log_bytes_max =
+            (uint64_t)(logs->max_file_size_mb > 0 ? logs->max_file_size_mb : LOG_FILE_MB) << 20;
+    record->log_files_max = logs->max_files > 0 ? logs->max_files : LOG_FILES_MAX;
+    container->force_pull = command->docker.force_pull;
+    container->pull_timeout_ms = command->docker.pull_timeout_ms != 0
+                                     ? command->docker.pull_timeout_ms
+                                     : node->pull_timeout_ms;
+    container->wanted = create_body(drivers, start, command, err);
+    if (container->wanted == NULL || image_auth(drivers, command, &container->auth, err) != 0) {
+        container_free(container);
+        return NULL;
+    }
+    return container;
+}
+
+void container_free(struct container *container)
+{
+    if (container == NULL)
+        return;
+    struct run *run = container->run;
+    if (run != NULL) {
+        container_forget_request(container);
+        logs_close(container);
+        io_timer_stop(&container->kill);
+        container->run = NULL;
+        if (container->signaling != NULL)
+            http_cancel(container->signaling);
+    }
+    if (container->auth != NULL)
+        explicit_bzero(container->auth, strlen(container->auth));
+    free(container->auth);
+    free(container->progress);
+    free(container->signal_call);
+    json_decref(container->wanted);
+    free(container);
+}

@@ -1,0 +1,537 @@
+#!/usr/bin/env python3
+"""Tasks of docker on a real node, whose Engine (engine.py) does what real ones do at bad moments: it answers
+wrong, by half, late or not at all, is away and comes back, and loses containers.  What is proved is that none of
+it makes a second container, an end that was none, an exit code, or a line of output twice or never."""
+import base64
+import contextlib
+import json
+import os
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))
+sys.path.insert(0, os.path.dirname(__file__))
+from engine import Container, Engine  # noqa: E402
+from lib import (NO_RESCHEDULE, Node, Refused, events, exit_codes, milliseconds,  # noqa: E402
+                 raw_exec, restart_policy, service, tap, wait_for)
+
+
+def docker(name='t', **config):
+    return {'Name': name, 'Driver': 'docker', 'Config': dict({'image': 'img:1'}, **config),
+            'KillTimeout': milliseconds(60000), 'Resources': {'CPU': 100, 'MemoryMB': 32}}
+
+
+def open_node(more='', config=''):
+    engine = Engine()
+    engine.open()
+    node = Node(config=engine.config(more) + config)
+    node.start()
+    wait_for('the driver to be well', lambda: node.get('/v1/nodes')[0]['Drivers']['docker']['Healthy'])
+    return node, engine
+
+
+def finish(node, engine):
+    mark = node.node_mark()
+    node.finish()
+    assert engine.one() is None, mark
+    engine.end()
+
+
+def once(*tasks):
+    return service(*tasks, restart=restart_policy(0), ReschedulePolicy=NO_RESCHEDULE)
+
+
+def run(node, engine, task=None, job=None):
+    node.run_job(job or once(task or docker()))
+    wait_for('it to run', node.running)
+    return engine.one()
+
+
+def log_of(node, number=0, stream='stdout'):
+    path = os.path.join(node.data, 'alloc', node.alloc('job', 'g')['ID'],
+                        'alloc/logs/t.%s.%d' % (stream, number))
+    if not os.path.exists(path):
+        return ''
+    with open(path) as file:
+        return file.read()
+
+
+def what_is_asked_for_is_what_the_job_says():
+    node, engine = open_node('volumes {\n enabled = true\n }\n')
+    task = docker(command='/bin/x', args=['a', '${NOMAD_TASK_NAME}', 7], entrypoint=['/e'],
+                  labels=[{'a': 'b', 'cairn.alloc_id': 'not mine'}], work_dir='/w', hostname='h', cap_add=['chown'],
+                  cap_drop=['all'], readonly_rootfs=True, init=True, shm_size=4096, pids_limit=9,
+                  ulimit=[{'nofile': '10:20'}], sysctl=[{'net.core.somaxconn': '16'}], ports=['www'],
+                  extra_hosts=['x:1.2.3.4'], volumes=['local/v:/v:ro', '/srv:/srv'], tty=False,
+                  mount=[{'type': 'tmpfs', 'target': '/t', 'tmpfs_options': [{'size': 100}]}],
+                  devices=[{'host_path': '/dev/null'}], security_opt=['no-new-privileges'],
+                  memory_hard_limit=64, healthchecks=[{'disable': True}], storage_opt=[{'size': '1G'}])
+    task['Env'] = {'E': 'v'}
+    task['User'] = '5:6'
+    job = once(task)
+    job['TaskGroups'][0]['Networks'] = [{'DynamicPorts': [{'Label': 'www', 'To': 80}]}]
+    body = run(node, engine, job=job).body
+    host, alloc = body['HostConfig'], node.alloc('job', 'g')['ID']
+    assert (body['Image'], body['Cmd'], body['Entrypoint']) == ('sha256:img:1', ['/bin/x', 'a', 't', '7'], ['/e']), body
+    assert {'E=v', 'NOMAD_TASK_DIR=/local', 'NOMAD_ALLOC_DIR=/alloc', 'NOMAD_SECRETS_DIR=/secrets'} <= set(body['Env'])
+    assert not [one for one in body['Env'] if one.startswith('CAIRN_TEST_MARK')], 'what the host has'
+    assert (body['User'], body['WorkingDir'], body['Hostname']) == ('5:6', '/w', 'h')
+    assert body['Labels']['a'] == 'b' and body['Labels']['cairn.alloc_id'] == alloc, body['Labels']
+    assert (host['CapDrop'], host['CapAdd']) == (['ALL'], ['CAP_CHOWN']), host
+    assert (host['Memory'], host['MemoryReservation'], host['MemorySwap']) == (64 << 20, 32 << 20, 64 << 20), host
+    assert (host['CpuShares'], host['PidsLimit'], host['ShmSize']) == (100, 9, 4096), host
+    assert host['ReadonlyRootfs'] and host['Init'] and host['Ulimits'] == [{'Name': 'nofile', 'Soft': 10, 'Hard': 20}]
+    assert host['Sysctls'] == {'net.core.somaxconn': '16'} and host['StorageOpt'] == {'size': '1G'}
+    assert host['SecurityOpt'] == ['no-new-privileges'] and host['ExtraHosts'] == ['x:1.2.3.4']
+    assert body['Healthcheck'] == {'Test': ['NONE']} and host['NetworkMode'] == 'default'
+    assert host['Devices'] == [{'PathOnHost': '/dev/null', 'PathInContainer': '/dev/null', 'CgroupPermissions': 'rwm'}]
+    (binding,) = host['PortBindings']['80/tcp']
+    assert binding['HostPort'].isdigit() and body['ExposedPorts'] == {'80/tcp': {}, '80/udp': {}}, host
+    root = os.path.join(node.data, 'alloc', alloc)
+    mounts = {one['Target']: (one.get('Source'), one['ReadOnly']) for one in host['Mounts']}
+    assert mounts == {'/alloc': (root + '/alloc', False), '/alloc/logs': (root + '/alloc/logs', True),
+                      '/local': (root + '/t/local', False), '/secrets': (root + '/t/secrets', False),
+                      '/t': (None, False)}, mounts
+    assert host['Binds'] == [root + '/t/local/v:/v:ro', '/srv:/srv'], host['Binds']
+    finish(node, engine)
+
+
+def what_cannot_be_done_is_refused_by_name():
+    node, engine = open_node()
+    for words, config in (('"image" is required', {'image': ''}), ('unknown key', {'nonsense': 1}),
+                          ('"load" is not available', {'load': 'x.tar'}),
+                          ('"cpu_hard_limit" is not available', {'cpu_hard_limit': True}),
+                          ('"port_map" is not available', {'port_map': [{'a': 1}]}),
+                          ('is no name of an image', {'image': 'a b'}),
+                          ('must be as in "local/data:/data"', {'volumes': ['x']}),
+                          ('"mount" has no key "sauce"', {'mount': [{'sauce': 'x', 'target': '/x'}]}),
+                          ('needs a "target"', {'mount': [{'type': 'tmpfs'}]}),
+                          ('tmpfs_options is not of', {'mount': [{'type': 'bind', 'source': 's', 'target': '/t',
+                                                                  'tmpfs_options': [{'size': 1}]}]}),
+                          ('knows no capability', {'cap_add': ['fly']}),
+                          ('cannot be another container', {'network_mode': 'container:x'}),
+                          ('must be as in "1024"', {'ulimit': [{'nofile': 'many'}]})):
+        try:
+            node.run_job(once(docker(**config)))
+            raise AssertionError('not refused: %r' % config)
+        except Refused as answer:
+            assert words in answer.text, (words, answer.text)
+    job = once(docker())
+    job['TaskGroups'][0]['Networks'] = [{'Mode': 'bridge'}]
+    try:
+        node.run_job(job)
+        raise AssertionError('a network of its own is not refused')
+    except Refused as answer:
+        assert 'does not support "bridge" networking mode' in answer.text, answer.text
+    for words, config in (('does not allow "privileged"', {'privileged': True}),
+                          ('does not allow pid_mode', {'pid_mode': 'host'}),
+                          ('does not allow the runtime', {'runtime': 'kata'}),
+                          ('does not allow the capability CAP_NET_RAW', {'cap_add': ['net_raw']}),
+                          ('does not allow to mount', {'volumes': ['/etc:/x']}),
+                          ('does not allow to mount', {'mount': [{'type': 'bind', 'source': '/etc', 'target': '/x'}]}),
+                          ('leads out of the alloc', {'volumes': ['../../../x:/x']}),
+                          ('leads over a link', {'volumes': ['local/l/x:/x']}),
+                          ('is none of the group', {'ports': ['www']}),
+                          ('a seccomp profile', {'security_opt': ['seccomp=/etc/shadow']})):
+        task = docker(**config)
+        task['Templates'] = [{'EmbeddedTmpl': 'x', 'DestPath': 'local/y'}]
+        job = once(task)
+        if 'link' in words:
+            job['TaskGroups'][0]['Tasks'].append(raw_exec(
+                'before', 'mkdir -p $NOMAD_ALLOC_DIR/../t/local && ln -s / $NOMAD_ALLOC_DIR/../t/local/l',
+                Lifecycle={'Hook': 'prestart'}))
+        node.run_job(job)
+        state = wait_for(words, node.dead)
+        assert words in json.dumps(state).replace('\\"', '"').replace('\\\\', ''), (words, state)
+        node.purge()
+    assert engine.made == [], engine.made
+    finish(node, engine)
+
+
+def an_exit_code_is_the_one_that_the_engine_tells():
+    node, engine = open_node()
+    for code, oom in ((0, False), (3, False), (137, True), (255, False)):
+        container = run(node, engine)
+        container.end(code, oom)
+        state = wait_for('its end', node.dead)
+        assert exit_codes(state) == [code], (code, state)
+        assert ('OOM Killed' in json.dumps(state)) == oom, state
+        node.purge()
+    finish(node, engine)
+
+
+def an_engine_that_is_away_is_no_end_of_a_task():
+    node, engine = open_node()
+    container = run(node, engine)
+    before = node.running()
+    container.say('one\n')
+    wait_for('a line', lambda: log_of(node) == 'one\n')
+    engine.close()
+    wait_for('the driver to be unwell',
+             lambda: not node.get('/v1/nodes')[0]['Drivers']['docker']['Healthy'], limit_s=60)
+    assert node.running() == before
+    node.kill()  # and the daemon goes, and comes back to nobody
+    node.start()
+    assert wait_for('it to run on', node.running)['StartedAt'] == before['StartedAt']
+    container.say('two\n')
+    engine.open()
+    wait_for('the other line', lambda: log_of(node) == 'one\ntwo\n', limit_s=60)
+    assert node.running()['Restarts'] == 0 and engine.starts == [container.name]
+    engine.close()
+    container.end(4)
+    engine.open()
+    state = wait_for('its end', node.dead, limit_s=60)
+    assert exit_codes(state) == [4], state
+    finish(node, engine)
+
+
+def what_an_engine_makes_up_is_not_believed():
+    node, engine = open_node()
+    container = run(node, engine)
+    engine.close()
+    container.end(255)  # as an Engine says that has not seen it
+    engine.open()
+    state = wait_for('its end', node.dead, limit_s=60)
+    assert exit_codes(state) != [255] and 'the Docker Engine was away' in json.dumps(state), state
+    node.purge()
+    container = run(node, engine)
+    with engine.changed:
+        del engine.containers[container.name]
+    container.end(0)
+    state = wait_for('its end', node.dead, limit_s=60)
+    assert exit_codes(state) != [0] and 'somebody has removed the container' in json.dumps(state), state
+    finish(node, engine)
+
+
+def answers_that_are_none_make_no_second_container():
+    node, engine = open_node()
+    for fault in (dict(method='POST', path='/create', status=500, do=True),
+                  dict(method='POST', path='/create', status=201, body='{"Id": "x"', cut=True, do=True),
+                  dict(method='POST', path='/start', status=500, do=True),
+                  dict(method='POST', path='/start', status=204, body='xx', cut=True, do=True),
+                  dict(method='GET', path='/json$', status=500, count=2),
+                  dict(method='GET', path='/json$', status=200, body='{"Id": "x"}', count=2),
+                  dict(method='GET', path='/json$', status=200, body='[1, 2', cut=True, count=2),
+                  dict(method='POST', path='/wait', status=500, count=2),
+                  dict(method='POST', path='/wait', status=200, body='{"StatusCode": 9}', cut=True),
+                  dict(method='GET', path='/logs', status=500, count=2),
+                  dict(method='GET', path='/logs', status=200, body='what is this?' * 9),
+                  dict(method='POST', path='/kill', status=500),
+                  dict(method='DELETE', path='/containers', status=500),
+                  dict(method='DELETE', path='/containers', status=409)):
+        engine.starts, engine.made, engine.faults = [], [], []
+        if 'json' in fault['path']:
+            fault['path'] = '/containers/.*/json$'
+        engine.fail(**fault)
+        container = run(node, engine)
+        container.say('line\n')
+        wait_for('a line', lambda: log_of(node) == 'line\n', limit_s=30)
+        node.call('DELETE', '/v1/job/job')
+        state = wait_for('its end', node.dead, limit_s=30)
+        assert exit_codes(state) == [143], (fault, state)
+        assert (len(engine.starts), len(engine.made)) == (1, 1), fault
+        wait_for('it to be gone', lambda: engine.one() is None, limit_s=30)
+        node.purge()
+    finish(node, engine)
+
+
+def a_start_that_fails_says_why_and_leaves_nothing():
+    node, engine = open_node()
+    for words, fault in (('no such program', dict(method='POST', path='/start', status=400,
+                                                  body='{"message": "no such program"}')),
+                         ('bad parameter', dict(method='POST', path='/create', status=400,
+                                                body='{"message": "bad parameter"}')),
+                         ('out of space', dict(method='POST', path='/start',
+                                               body='{"message": "out of space"}'))):
+        engine.fail(**fault)
+        node.run_job(once(docker()))
+        state = wait_for(words, node.dead)
+        assert words in json.dumps(state) and engine.starts == [], state
+        node.purge()
+        wait_for('it to be gone', lambda: engine.one() is None)
+    node.run_job(once(docker(image='none:1')))
+    state = wait_for('its end', node.dead)
+    assert 'manifest for none:1 not found' in json.dumps(state), state
+    finish(node, engine)
+
+
+def an_image_that_is_not_there_is_pulled_with_what_the_registry_wants():
+    node, engine = open_node()
+    engine.registry |= {'reg.example/a/b:2', 'img:latest', 'img:1'}
+    task = docker(image='reg.example/a/b:2', auth=[{'username': 'ann', 'password': 'geheim'}])
+    run(node, engine, task)
+    said = json.loads(base64.urlsafe_b64decode(engine.auths[-1]))
+    assert said == {'username': 'ann', 'password': 'geheim', 'serveraddress': 'reg.example'}, said
+    assert 'geheim' not in node.log(1 << 20)
+    node.purge()
+    for count, image, force in ((1, 'reg.example/a/b:2', False), (2, 'img', False), (3, 'img:1', True)):
+        run(node, engine, docker(image=image, force_pull=force))
+        assert engine.count('POST', '/images/create') == count, engine.requests
+        node.purge()
+    finish(node, engine)
+
+
+def credentials_come_from_the_file_of_the_node():
+    engine = Engine()
+    path = os.path.join(engine.dir, 'auth.json')
+    with open(path, 'w') as out:
+        json.dump({'auths': {'reg.example': {'auth': base64.b64encode(b'bob:pw').decode()}}}, out)
+    engine.open()
+    engine.registry.add('reg.example/x:1')
+    node = Node(config=engine.config('auth {\n config = "%s"\n }\n' % path))
+    node.start()
+    run(node, engine, docker(image='reg.example/x:1'))
+    assert json.loads(base64.urlsafe_b64decode(engine.auths[-1]))['username'] == 'bob'
+    os.unlink(path)
+    finish(node, engine)
+
+
+def a_stop_while_the_image_comes_leaves_nothing():
+    node, engine = open_node()
+    let_go = threading.Event()
+    engine.registry.add('slow:1')
+    pulling = engine.fail('POST', '/images/create', status=200, body='{}', wait=let_go, do=True)
+    node.run_job(once(docker(image='slow:1')))
+    assert pulling.seen.wait(60)
+    node.call('DELETE', '/v1/job/job')
+    assert engine.made == [] and not node.dead()
+    let_go.set()  # a start that has begun is waited for, as in Nomad
+    wait_for('its end', node.dead)
+    wait_for('it to be gone', lambda: engine.one() is None)
+    finish(node, engine)
+
+
+def a_pull_that_stands_still_is_given_up():
+    node, engine = open_node('pull_activity_timeout = "300ms"\n')
+    let_go = threading.Event()
+    engine.fail('POST', '/images/create', wait=let_go)
+    node.run_job(once(docker(image='slow:1')))
+    state = wait_for('its end', node.dead)
+    assert 'nothing has come for' in json.dumps(state), state
+    let_go.set()
+    finish(node, engine)
+
+
+def signals_arrive_and_a_kill_comes_when_a_stop_does_not_help():
+    node, engine = open_node()
+    engine.deadly = {}
+    task = dict(docker(), KillTimeout=milliseconds(300))
+    container = run(node, engine, task)
+    node.put('/v1/client/allocation/%s/signal' % node.alloc('job', 'g')['ID'], {'Signal': 'SIGHUP'})
+    assert container.signals == [1], container.signals
+    node.call('DELETE', '/v1/job/job')
+    state = wait_for('its end', node.dead)
+    assert container.signals[:2] == [1, 15] and container.signals[-1] == 9, container.signals
+    assert exit_codes(state) == [137], state
+    node.purge()
+    container = run(node, engine, dict(docker(), KillSignal='SIGQUIT', KillTimeout=milliseconds(300)))
+    node.call('DELETE', '/v1/job/job')
+    wait_for('its end', node.dead)
+    assert container.signals[0] == 3, container.signals
+    finish(node, engine)
+
+
+def no_line_is_lost_or_doubled_when_the_daemon_dies():
+    node, engine = open_node()
+    container = run(node, engine)
+    said, at = '', 1_700_000_000 * 10**9
+    for number in range(60):
+        for part in range(3):  # some at the same time, and some out of order
+            text = 'line %d.%d %s\n' % (number, part, 'x' * (number * 37 % 200))
+            container.say(text, at_ns=at + number * 10**8 - (5 * 10**7 if part == 2 else 0))
+            said += text
+        if number % 12 == 5:
+            node.kill()
+            node.start()
+            wait_for('it to run on', node.running)
+        if number % 12 == 11:
+            engine.close()
+            engine.open()
+    wait_for('all of it', lambda: log_of(node) == said, limit_s=60)
+    # What a daemon wrote just before it died, and could not note.
+    node.kill()
+    (alloc,) = os.listdir(os.path.join(node.data, 'alloc'))
+    path = os.path.join(node.data, 'alloc', alloc, 'alloc/logs/t.stdout.0')
+    container.say('last\n', at_ns=at + 7 * 10**9)
+    with open(path, 'a') as log:
+        log.write('last\n')
+    node.start()
+    wait_for('the last', lambda: log_of(node) == said + 'last\n')
+    container.say('and more\n', at_ns=at + 7 * 10**9)
+    wait_for('more', lambda: log_of(node) == said + 'last\nand more\n')
+    container.say('goodbye\n', stream=2)
+    container.end(0)
+    wait_for('its end', node.dead)
+    assert log_of(node, stream='stderr') == 'goodbye\n'
+    finish(node, engine)
+
+
+def logs_are_rotated_and_the_oldest_go():
+    node, engine = open_node()
+    task = dict(docker(), LogConfig={'MaxFiles': 2, 'MaxFileSizeMB': 1})
+    job = once(task)
+    job['TaskGroups'][0]['EphemeralDisk'] = {'SizeMB': 300}
+    container = run(node, engine, job=job)
+    line = 'x' * 16383 + '\n'
+    for _ in range(200):  # 3.1 MiB
+        container.say(line)
+    container.end(0)
+    wait_for('its end', node.dead)
+    assert log_of(node, 1) == '' and len(log_of(node, 2)) == 1 << 20, len(log_of(node, 2))
+    assert log_of(node, 3) == line * 8, len(log_of(node, 3))
+    node.purge()
+    container = run(node, engine, dict(docker(), LogConfig={'Disabled': True}))
+    container.say('secret\n')
+    container.end(0)
+    wait_for('its end', node.dead)
+    assert log_of(node) == ''
+    finish(node, engine)
+
+
+def a_daemon_that_dies_at_any_point_of_a_start_and_a_stop_leaves_one_container():
+    point = 0
+    while True:
+        point += 1
+        engine = Engine()
+        engine.open()
+        node = Node(config=engine.config() + 'client {\n options {\n "driver.denylist" = "java"\n }\n}\n')
+        died = scenario(node, engine, point)
+        for name in engine.starts:
+            assert engine.starts.count(name) == 1, (point, engine.starts)
+        assert engine.one() is None
+        node.close()
+        engine.end()
+        if not died:
+            assert point > 20, point
+            return
+
+
+def scenario(node, engine, point):
+    """A task runs, and is stopped; the daemon dies at POINT, and comes back.  True if it did."""
+    died = []
+
+    def go_on():
+        if node.process.poll() is not None:
+            died.append(point)
+            node.start()
+
+    def until(what, call, is_done):
+        """The CALL is made again for whoever died without having written it down."""
+        def tried():
+            go_on()
+            with contextlib.suppress(OSError):  # it died on the way
+                if not is_done():
+                    with contextlib.suppress(Refused):  # it is done in part
+                        call()
+                return is_done()
+        return wait_for(what, tried, limit_s=60)
+
+    node.start(crash_at=point, wait=False)
+    wait_for('the daemon', lambda: node.process.poll() is not None or answers(node))
+    go_on()
+    job = service(docker(), restart=restart_policy(3))
+    until('it to be known', lambda: node.run_job(job), lambda: node.alloc('job', 'g'))
+    until('it to run', lambda: None, node.running)
+    assert len(set(engine.starts)) == len(engine.starts) and engine.one().running
+    state = until('its end', lambda: node.call('DELETE', '/v1/job/job'), node.dead)
+    assert exit_codes(state)[-1:] == [143] and 'Terminated' in events(state), (point, state)
+    until('it to be gone', lambda: node.call('DELETE', '/v1/job/job?purge=true'),
+          lambda: not node.allocs() and engine.one() is None)
+    node.kill()
+    return bool(died)
+
+
+def answers(node):
+    try:
+        return node.answers()
+    except AssertionError:
+        return True
+
+
+def a_daemon_that_dies_while_the_engine_works_finds_what_came_of_it():
+    node, engine = open_node()
+    for method, path in (('POST', '/create'), ('POST', '/start'), ('GET', '/containers/.*/json$')):
+        engine.starts, engine.made = [], []
+        let_go = threading.Event()
+        under_way = engine.fail(method, path, do=True, wait=let_go)
+        node.run_job(service(docker()))
+        assert under_way.seen.wait(60)
+        wait_for('it to be made', lambda: engine.one())
+        node.kill()
+        let_go.set()
+        node.start()
+        state = wait_for('it to run', node.running)
+        assert (len(engine.made), len(engine.starts), state['Restarts']) == (1, 1, 0), (path, engine.made, state)
+        node.purge()
+    for method, path in (('POST', '/kill'), ('DELETE', '/containers')):
+        let_go = threading.Event()
+        container = run(node, engine)
+        under_way = engine.fail(method, path, do=True, wait=let_go)
+        node.call('DELETE', '/v1/job/job')
+        assert under_way.seen.wait(60)
+        node.kill()
+        let_go.set()
+        node.start()
+        state = wait_for('its end', node.dead)
+        assert exit_codes(state) == [143] and container.signals == [15], (path, state, container.signals)
+        wait_for('it to be gone', lambda: engine.one() is None)
+        node.purge()
+    finish(node, engine)
+
+
+def a_container_that_no_task_has_goes_when_the_daemon_comes():
+    node, engine = open_node()
+    container = run(node, engine)
+    labels = dict(container.body['Labels'])
+    node.kill()
+    with engine.changed:
+        engine.containers.clear()
+    for name, changed in (('ours', {'cairn.generation': '77'}), ('other', {'cairn.node': '00000000'}),
+                          ('theirs', None)):
+        body = {'Labels': dict(labels, **changed) if changed is not None else {}}
+        generation = body['Labels'].get('cairn.generation', '1')
+        full = container.name.rsplit('.', 1)[0] + '.' + generation if name == 'ours' else name
+        engine.containers[full] = Container(engine, full, body)
+    node.start()
+    wait_for('ours to go', lambda: sorted(engine.containers) == ['other', 'theirs'], limit_s=60)
+    container.end(0)
+    engine.containers.clear()
+    wait_for('its end', node.dead, limit_s=60)
+    finish(node, engine)
+
+
+def after_a_reboot_it_starts_again():
+    node, engine = open_node()
+    container = run(node, engine, job=service(docker()))
+    node.reboot('11111111-2222-4333-8444-555555555555')
+    container.end(255)  # as the Engine says of what it finds dead
+    node.start()
+    wait_for('another', lambda: len(engine.starts) == 2 and node.running(), limit_s=60)
+    assert engine.starts[0] != engine.starts[1] and engine.one().name == engine.starts[1]
+    finish(node, engine)
+
+
+if __name__ == '__main__':
+    if os.getuid() != 0:
+        print('needs root: it makes mounts')
+        sys.exit(77)
+    sys.exit(tap([
+        what_is_asked_for_is_what_the_job_says,
+        what_cannot_be_done_is_refused_by_name,
+        an_exit_code_is_the_one_that_the_engine_tells,
+        an_engine_that_is_away_is_no_end_of_a_task,
+        what_an_engine_makes_up_is_not_believed,
+        answers_that_are_none_make_no_second_container,
+        a_start_that_fails_says_why_and_leaves_nothing,
+        an_image_that_is_not_there_is_pulled_with_what_the_registry_wants,
+        credentials_come_from_the_file_of_the_node,
+        a_stop_while_the_image_comes_leaves_nothing,
+        a_pull_that_stands_still_is_given_up,
+        signals_arrive_and_a_kill_comes_when_a_stop_does_not_help,
+        no_line_is_lost_or_doubled_when_the_daemon_dies,
+        logs_are_rotated_and_the_oldest_go,
+        a_daemon_that_dies_while_the_engine_works_finds_what_came_of_it,
+        a_container_that_no_task_has_goes_when_the_daemon_comes,
+        after_a_reboot_it_starts_again,
+        a_daemon_that_dies_at_any_point_of_a_start_and_a_stop_leaves_one_container,
+    ]))

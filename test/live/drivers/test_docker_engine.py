@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""Tasks of docker on a real Docker Engine, where there is one (docker.io and busybox-static of Debian): what the
+Engine of test_docker.py pretends is so, over crashes of the daemon and of the Engine."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))
+from lib import (NO_RESCHEDULE, Node, exit_codes, milliseconds, restart_policy,  # noqa: E402
+                 service, tap, wait_for)
+
+TOOLS = ['sh', 'sleep', 'echo', 'cat', 'id', 'touch', 'seq', 'head', 'tail']
+
+
+class Engine:
+    """dockerd, with all that it has in a directory of its own; containers outlive it."""
+
+    def __init__(self):
+        self.dir = tempfile.mkdtemp(prefix='dockerd-')
+        self.socket = os.path.join(self.dir, 'docker.sock')
+        self.process = None
+
+    def start(self):
+        with open(os.path.join(self.dir, 'log'), 'ab') as log:
+            self.process = subprocess.Popen(
+                ['dockerd', '--data-root', self.dir + '/data', '--exec-root', self.dir + '/exec',
+                 '-H', 'unix://' + self.socket, '--pidfile', self.dir + '/pid', '--iptables=false', '--bridge=none',
+                 '--storage-driver=vfs', '--live-restore'],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(60)
+
+    def ask(self, method, path, *more):
+        done = subprocess.run(['curl', '-s', '-m', '60', '--unix-socket', self.socket, '-X', method, *more,
+                               'http://engine' + path], stdout=subprocess.PIPE, check=False)
+        return done.stdout
+
+    def answers(self):
+        if self.process.poll() is not None:
+            raise AssertionError('dockerd ended: ' + self.log())
+        return self.ask('GET', '/_ping') == b'OK'
+
+    def log(self):
+        with open(os.path.join(self.dir, 'log'), errors='replace') as log:
+            return log.read()[-1000:]
+
+    def load(self):
+        path = os.path.join(self.dir, 'image.tar')
+        with tarfile.open(path, 'w') as tar:
+            folder = tarfile.TarInfo('bin')
+            folder.type, folder.mode = tarfile.DIRTYPE, 0o755
+            tar.addfile(folder)
+            tar.add('/bin/busybox', 'bin/busybox')
+            for name in TOOLS:
+                link = tarfile.TarInfo('bin/' + name)
+                link.type, link.linkname = tarfile.SYMTYPE, 'busybox'
+                tar.addfile(link)
+        assert b'sha256' in self.ask('POST', '/images/create?fromSrc=-&repo=box&tag=1', '-T', path)
+
+    def containers(self):
+        return json.loads(self.ask('GET', '/containers/json?all=1'))
+
+    def end(self):
+        if self.process.poll() is None:
+            for one in self.containers():
+                self.ask('DELETE', '/containers/%s?force=1' % one['Id'])
+            self.stop()
+        with open('/proc/self/mountinfo') as table:
+            points = [line.split()[4] for line in table]
+        for point in sorted((one for one in points if one.startswith(self.dir)), reverse=True):
+            subprocess.run(['umount', '-l', point], check=False)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+ENGINE = Engine()
+
+
+def shell(script, **fields):
+    config = {'image': 'box:1', 'network_mode': 'host', 'command': '/bin/sh', 'args': ['-c', script]}
+    return dict({'Name': 't', 'Driver': 'docker', 'Config': config, 'KillTimeout': milliseconds(30000),
+                 'Resources': {'CPU': 100, 'MemoryMB': 64}}, **fields)
+
+
+def open_node():
+    node = Node(config='plugin "docker" {\n config {\n endpoint = "unix://%s"\n }\n}\n' % ENGINE.socket)
+    node.start()
+    return node
+
+
+def once(task):
+    return service(task, restart=restart_policy(0), ReschedulePolicy=NO_RESCHEDULE)
+
+
+def finish(node):
+    node.finish()
+    assert ENGINE.containers() == [], ENGINE.containers()
+
+
+def log_of(node):
+    alloc = node.alloc('job', 'g')['ID']
+    return node.text('GET', '/v1/client/fs/logs/%s?task=t&type=stdout&plain=true' % alloc)
+
+
+def a_task_sees_its_directories_and_ends_with_its_code():
+    node = open_node()
+    task = shell('id; echo $NOMAD_TASK_DIR $E; cat /local/f; touch /local/x /alloc/y /secrets/z && exit 3', User='7:8',
+                 Env={'E': 'v'}, Templates=[{'EmbeddedTmpl': 'templated\n', 'DestPath': 'local/f'}])
+    node.run_job(once(task))
+    state = wait_for('its end', node.dead, limit_s=60)
+    assert exit_codes(state) == [3], state
+    assert log_of(node).split('\n')[:3] == ['uid=7 gid=8 groups=8', '/local v', 'templated'], log_of(node)
+    finish(node)
+
+
+def crashes_of_the_daemon_and_of_the_engine_are_no_ends():
+    node = open_node()
+    node.run_job(once(shell('trap "exit 7" TERM; i=0; while :; do i=$((i+1)); echo $i; sleep 0.05; done')))
+    before = wait_for('it to run', node.running, limit_s=60)
+    for _ in range(2):
+        node.kill()
+        node.start()
+        assert wait_for('it to run on', node.running)['StartedAt'] == before['StartedAt']
+    ENGINE.stop()  # which lets containers live
+    node.kill()
+    node.start()
+    wait_for('it to run on', node.running)
+    ENGINE.start()
+    wait_for('the Engine', ENGINE.answers, limit_s=60)
+    said = len(log_of(node).split())
+    wait_for('more output', lambda: len(log_of(node).split()) > said + 20, limit_s=60)
+    node.call('DELETE', '/v1/job/job')
+    state = wait_for('its end', node.dead, limit_s=60)
+    assert exit_codes(state) == [7] and state['Restarts'] == 0, state
+    numbers = [int(word) for word in log_of(node).split()]
+    assert numbers == list(range(1, len(numbers) + 1)), numbers[:50]
+    finish(node)
+
+
+def what_uses_too_much_memory_is_said_so():
+    node = open_node()
+    node.run_job(once(shell('head -c 200000000 /dev/zero | tail', Resources={'CPU': 100, 'MemoryMB': 16})))
+    state = wait_for('its end', node.dead, limit_s=60)
+    assert exit_codes(state) != [0] and 'OOM Killed' in json.dumps(state), state
+    finish(node)
+
+
+def statistics_are_those_of_the_container():
+    node = open_node()
+    node.run_job(once(shell('while :; do :; done', KillTimeout=milliseconds(100))))
+    wait_for('it to run', node.running, limit_s=60)
+    alloc = node.alloc('job', 'g')['ID']
+
+    def used():
+        usage = node.get('/v1/client/allocation/%s/stats' % alloc)['Tasks']['t']['ResourceUsage']
+        return usage['CpuStats']['Percent'] > 1 and usage['MemoryStats']['Usage'] > 0
+
+    wait_for('it to use something', used, limit_s=60, pause_s=0.2)
+    finish(node)
+
+
+def a_program_that_is_not_there_is_no_start():
+    node = open_node()
+    task = shell('')
+    task['Config']['command'] = '/no/such'
+    node.run_job(once(task))
+    state = wait_for('its end', node.dead, limit_s=60)
+    assert '/no/such' in json.dumps(state) and exit_codes(state) == [], state
+    finish(node)
+
+
+def why_not():
+    """Why there is no Engine here, or None."""
+    missing = [name for name in ('dockerd', 'containerd', 'runc', 'curl') if shutil.which(name) is None]
+    if os.getuid() != 0:
+        return 'needs root: it starts dockerd'
+    if missing or not os.path.exists('/bin/busybox'):
+        return 'needs docker.io, curl and busybox-static: no %s' % ', '.join(missing or ['busybox'])
+    ENGINE.start()
+    try:
+        wait_for('dockerd to answer', ENGINE.answers, limit_s=60, pause_s=0.1)
+    except AssertionError as error:
+        return 'dockerd does not start here: %s' % str(error).replace('\n', ' ')[-200:]
+    ENGINE.load()
+    return None
+
+
+if __name__ == '__main__':
+    reason = why_not()
+    if reason is not None:
+        ENGINE.end()
+        print(reason)
+        sys.exit(77)
+    try:
+        status = tap([
+            a_task_sees_its_directories_and_ends_with_its_code,
+            crashes_of_the_daemon_and_of_the_engine_are_no_ends,
+            what_uses_too_much_memory_is_said_so,
+            statistics_are_those_of_the_container,
+            a_program_that_is_not_there_is_no_start,
+        ])
+    finally:
+        ENGINE.end()
+    sys.exit(status)
