@@ -8,10 +8,12 @@
 #include "agent/api/api.h"
 #include "agent/bootstrap.h"
 #include "agent/catalogue.h"
+#include "agent/devices.h"
 #include "agent/limits.h"
 #include "agent/node/disk.h"
 #include "agent/node/home.h"
 #include "agent/perform/controller.h"
+#include "agent/perform/externals.h"
 #include "agent/perform/hosted.h"
 #include "agent/perform/perform.h"
 #include "agent/perform/plugins.h"
@@ -47,6 +49,7 @@ struct daemon {
     struct hooks_fetch fetch;
     struct hooks_templates templates;
     struct hooks_plugins plugins;
+    struct hooks_devices devices;
 };
 
 /* Room for some ten thousand events when the disk is full; and plugins of networks are programs
@@ -266,6 +269,7 @@ static int open_hooks(struct daemon *daemon, struct err *err)
         .fetch = &daemon->fetch,
         .network = &daemon->network,
         .plugins = &daemon->plugins,
+        .devices = &daemon->devices,
         .alloc_dir = config->alloc_dir,
         .node = &parts->node.known,
         .environment = (const char *const *)environ,
@@ -278,6 +282,9 @@ static int open_hooks(struct daemon *daemon, struct err *err)
 
     if (path_join(daemon->network_dir, config->state_dir, "network") != 0)
         return err_set(err, ERR_LIMIT, "state_dir is too long");
+    externals_open(parts);
+    parts->devices = devices_new();
+    daemon->devices = (struct hooks_devices){.ctx = parts, .reserve = devices_reserve};
     int code = plugins_open(parts, &daemon->plugins, err);
     if (code != 0)
         return code;
@@ -473,8 +480,10 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
     parts->disk = disk_watch_new(parts);
     note_health(parts);
     int code = life_start(parts->life, &start, err);
-    if (code == 0)
+    if (code == 0) {
         plugins_define(parts);
+        externals_define(parts);
+    }
     if (code == 0)
         hooks_find_plugins(parts->hooks, FIND_PLUGINS_MS, tasks_start, plugins_found, parts);
     if (code == 0)
@@ -547,6 +556,8 @@ static void close_parts(struct daemon *daemon)
     strays_free(parts->strays);
     volumes_free(parts->volumes);
     csi_plugins_free(parts->plugins);
+    plugins_free(parts->programs);
+    devices_free(parts->devices);
     perform_forget(parts);
     specs_free(parts->specs);
     life_free(parts->life);

@@ -18,9 +18,11 @@
 #include "drivers/drivers.h"
 #include "hooks/hooks.h"
 #include "io/loop.h"
+#include "plugins/plugins.h"
 #include "server/alone/alone.h"
 
 struct catalogue;
+struct devices;
 struct nomad;
 
 struct parts {
@@ -34,6 +36,8 @@ struct parts {
     struct drivers *drivers;
     struct hooks *hooks;
     struct csi_plugins *plugins;
+    struct plugins *programs;     /* plugins that are programs of their own */
+    struct devices *devices;      /* that those have */
     struct volumes *volumes;      /* of volumes.c */
     struct strays *strays;        /* volumes that nobody names, of perform/strays.c */
     struct hosted *hosted;        /* plugins of host volumes */

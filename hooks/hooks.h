@@ -54,6 +54,18 @@ struct hooks_plugins {
     void (*removed)(void *ctx, const char *alloc, const char *task);
 };
 
+/* ERR is NULL if there is a reservation, which is borrowed for the call. */
+typedef void hooks_devices_reserved(void *ctx, const struct spec_reservation *reservation,
+                                    const struct err *err);
+
+/* Who knows what a task gets with its devices. */
+struct hooks_devices {
+    void *ctx;
+    /* Asks for DEVICE: its Vendor, Type, Name and DeviceIDs, as they were given.  DONE comes
+     * exactly once, maybe before the call returns, unless CTX is gone before. */
+    void (*reserve)(void *ctx, const json_t *device, hooks_devices_reserved *done, void *done_ctx);
+};
+
 /* How artifacts are fetched.  All borrowed for the life of the hooks. */
 struct hooks_fetch {
     const char *program;   /* absolute path of cairn-fetch */
@@ -85,6 +97,7 @@ struct hooks_config {
     struct spec_node_volumes volumes;                      /* of the node; borrowed */
     const struct hooks_network *network;     /* NULL: no alloc has a network of its own */
     const struct hooks_plugins *plugins;     /* borrowed; NULL: no task can be one */
+    const struct hooks_devices *devices;     /* borrowed; NULL: no task has any */
     const struct hooks_fetch *fetch;         /* NULL: no task has artifacts */
     const struct hooks_templates *templates; /* NULL: templates are rendered before starts only */
     const char *parser; /* absolute path of cairn-parse, which renders them; borrowed until the loop

@@ -34,6 +34,7 @@ struct hooks {
     struct spec_node_volumes volumes;    /* borrowed */
     const struct hooks_network *network; /* NULL: there is none but the host's */
     const struct hooks_plugins *plugins; /* NULL: no task can be one */
+    const struct hooks_devices *devices; /* NULL: no task has any */
     bool asked_kernel, knows_bridges;    /* once it was asked: the kernel does */
     const struct hooks_fetch *fetch;     /* NULL: nothing is */
     bool asks_plugins;                   /* whether networks are as they were made */

@@ -81,6 +81,7 @@ struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
     hooks->privileged = geteuid() == 0;
     hooks->network = config->network;
     hooks->plugins = config->plugins;
+    hooks->devices = config->devices;
     hooks->fetch = config->fetch;
     hooks->templates = config->templates;
     hooks->parser = config->parser;

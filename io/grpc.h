@@ -1,5 +1,5 @@
 /*
- * gRPC out: one request, one answer, over HTTP/2 to a UNIX socket.
+ * gRPC out: one request, and one answer or a stream of them, over HTTP/2 to a UNIX socket.
  *
  * It is HTTP with rules: a message has five bytes before it, the result is in the trailers, and a
  * deadline travels with the call.  Everything is bounded: messages, headers, time.  Every call ends
@@ -57,8 +57,14 @@ struct grpc_call {
     const char *method;      /* "/package.Service/Method" */
     const void *message;     /* may be empty */
     size_t message_length;   /* at most GRPC_MESSAGE_MAX */
-    uint64_t timeout_ms;     /* the whole call, 1 to 99,999,999: told to the peer, and kept here */
-    size_t answer_bytes_max; /* 0: GRPC_MESSAGE_MAX */
+    uint64_t timeout_ms;     /* the whole call, 1 to 99,999,999: told to the peer, and kept here;
+                                0, of a stream: as long as the peer goes on */
+    size_t answer_bytes_max; /* of each message; 0: GRPC_MESSAGE_MAX */
+    /* Set: a stream.  Each message is handed over as it comes, borrowed; false ends the call with
+     * GRPC_CANCELLED, which is how to cancel from inside.  Its end is told by cb, as of a call with
+     * an empty answer.
+     */
+    bool (*on_message)(void *ctx, const void *message, size_t length);
     void (*cb)(void *ctx, const struct grpc_reply *reply);
     void *ctx;
 };
@@ -69,7 +75,7 @@ struct grpc_reply {
     bool answered;       /* the peer has said so: what was asked for is not under way any more */
     bool sent;           /* false: the peer has heard nothing of it */
     const char *detail;  /* the peer's own words, borrowed: UTF-8, cut, "" if there are none */
-    const void *message; /* borrowed; NULL unless the status is GRPC_OK */
+    const void *message; /* borrowed; NULL unless the status is GRPC_OK; empty of a stream */
     size_t message_length;
     struct err error; /* of the status; names neither socket nor method, for which the caller has a
                          better name */

@@ -43,6 +43,9 @@ struct http_reply {
 /* At once; calls beyond them wait. */
 enum { HTTP_CONNECTIONS_MAX = 256, HTTP_LASTING_MAX = 8192 };
 
+/* A call that ends when its peer ends it, or is canceled. */
+#define HTTP_ENDLESS UINT64_MAX
+
 /* Of https: whom to believe, and who we are; each may be NULL. */
 struct http_trust {
     const char *ca_file, *ca_path;    /* certificates of authorities, else those of the system */
@@ -58,8 +61,8 @@ struct http_call {
     const char *const *headers;     /* "Name: value" lines, NULL-terminated, or NULL */
     const void *body;               /* or NULL */
     size_t body_length;
-    uint64_t timeout_ms;    /* whole call; 0 is 60 s */
-    size_t body_bytes_max;  /* of the reply, streamed or not; 0 is 64 MiB */
+    uint64_t timeout_ms;    /* whole call; 0 is 60 s, or HTTP_ENDLESS */
+    size_t body_bytes_max;  /* of the reply, streamed or not; 0 is 64 MiB, SIZE_MAX any */
     uint32_t redirects_max; /* followed, http and https only; 0: a 3xx is the answer */
     /* HTTP/2 without asking first, on a connection of its own; such calls have another bound of
      * connections than all others.  Trailers are among the headers of the reply, behind them. */

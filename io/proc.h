@@ -73,6 +73,11 @@ struct proc_spawn {
     size_t fds_count;      /* at most PROC_SPAWN_FDS_MAX */
     const char *cgroup;    /* v2 directory to be born in (CLONE_INTO_CGROUP), NULL: ours */
     uint64_t files_soft;   /* its soft limit of descriptors, 0: ours */
+    int out_fd, err_fd;    /* its 1 and 2, 0: /dev/null */
+    /* Where it writes its struct proc_identity, at offset NOTE_AT, before its program begins; 0:
+     * nowhere.  What is locked with it stays so until then, whoever ends meanwhile. */
+    int note_fd;
+    uint32_t note_at;
 };
 
 /* Starts a process in a session of its own, all signals at their defaults, umask 022, no other

@@ -199,6 +199,16 @@ struct hcl_names {
 int hcl_expand(const char *text, size_t length, const struct hcl_names *names, uint64_t *work,
                json_t **ret_text, struct hcl_error *error);
 
+/* --- by themselves: what plugins say of the configuration that they take --- */
+
+/* The value of TEXT, an expression without names: a new reference. */
+int hcl_literal(const char *text, json_t **ret_value, struct hcl_error *error);
+
+/* VALUE made to be of the type that TYPE says, as in "list(map(string))": a new reference. */
+int hcl_fit(const char *type, json_t *value, json_t **ret_value, struct hcl_error *error);
+
+/* --- conversions --- */
+
 enum hcl_type { HCL_STRING, HCL_NUMBER, HCL_BOOL };
 
 /* VALUE converted as HCL does it ("5" to 5, true to "true"), a new reference; NULL if it cannot

@@ -203,6 +203,19 @@ struct spec_mount {
     bool has_devices; /* in HOST are the host's devices, to be used: for whoever may mount */
 };
 
+/* Something of the host that a task gets with devices that it was given. */
+struct spec_reserved {
+    const char *host, *inside; /* absolute paths */
+    const char *permissions;   /* of a device's node: of "rwm"; NULL: it is a directory or a file */
+    bool read_only;            /* of these */
+};
+
+struct spec_reservation {
+    struct spec_pairs envs; /* variables for it */
+    struct spec_reserved *items;
+    size_t count;
+};
+
 struct spec_mounts {
     struct spec_mount *items; /* none is below a later one */
     size_t count;

@@ -3,6 +3,7 @@
  */
 #include "agent/api/format/format.h"
 #include "agent/api/part.h"
+#include "agent/devices.h"
 
 #include "server/alone/alone.h"
 
@@ -45,11 +46,19 @@ json_t *api_node(struct api *api, unsigned parts)
     for (size_t i = 0; i < view.drivers_count; i++)
         drivers[i].since_unix_ns = health_since(&api->parts->health, &drivers[i]);
     advertise(api, address);
-    if ((parts & API_NODE_WHOLE) == 0)
-        return api_format_node_stub(&view, parts);
+    view.devices = devices_list(api->parts);
+    if ((parts & API_NODE_WHOLE) == 0) {
+        json_t *stub = api_format_node_stub(&view, parts);
+
+        json_decref(view.devices);
+        return stub;
+    }
+    view.programs = devices_plugins(api->parts);
     view.node_plugins = api_node_plugins(api, CSI_ROLE_NODE);
     view.controller_plugins = api_node_plugins(api, CSI_ROLE_CONTROLLER);
     json_t *to = api_format_node(&view);
+    json_decref(view.devices);
+    json_decref(view.programs);
     json_decref(view.node_plugins);
     json_decref(view.controller_plugins);
     return to;
@@ -94,7 +103,8 @@ json_t *api_describe_node(struct api *api)
     static const char *const theirs[] = {
         "Drain",       "DrainStrategy",     "LastDrain",
         "Events",      "StatusDescription", "StatusUpdatedAt",
-        "CreateIndex", "ModifyIndex",       "SchedulingEligibility"};
+        "CreateIndex", "ModifyIndex",       "SchedulingEligibility",
+        "CairnPlugins"};
     json_t *node = api_node(api, API_NODE_WHOLE);
 
     for (size_t i = 0; i < COUNT_OF(theirs); i++)
@@ -279,8 +289,10 @@ static void give_stats(struct api_request *request, const struct api_host_view *
     }
     /* Its Timestamp says when it was so: the present, but for a file system that does not answer.
      */
+    json_t *device_stats = devices_stats(api->parts);
     api_reply(request, api_format_host_stats(view->stats, &api->parts->node.facts, api_device(api),
-                                             view->unix_ns));
+                                             device_stats, view->unix_ns));
+    json_decref(device_stats);
 }
 
 void api_client_stats(struct api_request *request)

@@ -200,6 +200,11 @@ void cli_heading(const struct cli *cli, const char *text); /* behind an empty li
 void cli_title(const struct cli *cli, const char *text);
 void cli_print_json(const json_t *value);
 
+/* Parts of `node status`, each behind its heading, nothing if there is nothing: devices.c. */
+void cli_print_plugins(const struct cli *cli, const json_t *node);
+void cli_print_devices(const struct cli *cli, const json_t *node);
+void cli_print_device_stats(const struct cli *cli, const json_t *stats);
+
 /* "MARK<time>: TEXT", at once. */
 void cli_progress(const char *mark, const char *text);
 

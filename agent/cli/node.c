@@ -8,7 +8,8 @@
 
 static const struct cli_flag node_flags[] = {
     {"self", FLAG_SWITCH, NULL, "the node of the agent that answers"},
-    {"verbose", FLAG_SWITCH, NULL, "whole ids, host volumes and networks, attributes and meta"},
+    {"verbose", FLAG_SWITCH, NULL,
+     "whole ids, plugins and devices, host volumes and networks, attributes and meta"},
     {"stats", FLAG_SWITCH, NULL, "all that was measured of what the host uses"},
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
@@ -278,11 +279,15 @@ static int show_node(struct cli *cli, const char *id)
         print_host(cli, node, stats);
         if (cli_is_on(cli, "stats"))
             print_measured(cli, stats);
+        if (cli_is_on(cli, "stats"))
+            cli_print_device_stats(cli, stats);
         print_events(cli, node);
         cli_heading(cli, "Allocations");
         cli_print_allocs(cli, allocs);
     }
     if (status == 0 && cli_switch(cli, "verbose")) {
+        cli_print_plugins(cli, node);
+        cli_print_devices(cli, node);
         print_volumes(cli, node);
         print_networks(cli, node);
         print_pairs(cli, node, "Attributes");

@@ -291,6 +291,7 @@ int config_finish(struct config *config, struct err *err)
         (code = derive(config, config->alloc_dir, "alloc", err)) != 0 ||
         (code = derive(config, config->state_dir, "client", err)) != 0 ||
         (code = derive(config, config->host_plugin_dir, "host_volume_plugins", err)) != 0 ||
+        (code = derive(config, config->plugin_dir, "plugins", err)) != 0 ||
         (code = derive(config, config->host_volumes_dir, "host_volumes", err)) != 0 ||
         (code = make_absolute(config->log_file, err)) != 0 ||
         (code = find_secret(config->tls_ca_file, "tls.ca_file", err)) != 0 ||
@@ -322,6 +323,7 @@ void config_free(struct config *config)
     pairs_free(&config->chroot_env);
     free(config->host_volumes.items);
     config->host_volumes = (struct spec_node_volumes){0};
+    config_free_plugins(config);
     free(config->csi_plugins.items);
     config->csi_plugins = (struct config_csi_plugins){0};
     explicit_bzero(config->consul.token, sizeof(config->consul.token));

@@ -15,6 +15,8 @@
 #include "spec/names.h"
 #include "spec/spec.h"
 
+#include <jansson.h>
+
 enum { SERVERS_TEXT_SIZE = 4096 };
 
 enum {
@@ -22,6 +24,7 @@ enum {
     HOST_NETWORKS_MAX = 32,
     HOST_VOLUMES_MAX = 1024,
     CSI_PLUGINS_MAX = 64,
+    PLUGINS_MAX = 64,
     SOCKET_PATH_SIZE = 108, /* of a socket's address */
     CORES_TEXT_MAX = 256
 };
@@ -58,6 +61,18 @@ struct config_consul {
     bool ssl, verify_ssl;
     char ca_file[PATH_SIZE], cert_file[PATH_SIZE], key_file[PATH_SIZE];
     uint64_t timeout_ms; /* of one call, default 5 s */
+};
+
+/* A plugin block of a program of its own, in plugin_dir. */
+struct config_plugin {
+    char name[PLUGIN_NAME_SIZE]; /* of its file */
+    char **arguments;            /* NULL-terminated; owned */
+    json_t *config;              /* its config block, NULL: none; owned, may be secret */
+};
+
+struct config_plugins {
+    struct config_plugin *items;
+    size_t count, size;
 };
 
 struct config {
@@ -142,6 +157,8 @@ struct config {
     char host_volumes_dir[PATH_SIZE]; /* client.host_volumes_dir: where they make them, default
                                          <data_dir>/host_volumes */
     struct config_csi_plugins csi_plugins;     /* client.csi_plugin; owned */
+    char plugin_dir[PATH_SIZE];                /* default <data_dir>/plugins */
+    struct config_plugins plugins;             /* plugin, of programs in it; owned */
     char cni_path[PATH_SIZE];                  /* client: where CNI plugins are, colons between */
     char cni_config_dir[PATH_SIZE];            /* client: files of networks for mode "cni/NAME" */
     char bridge_name[16];                      /* client.bridge_network_name, default "nomad" */

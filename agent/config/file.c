@@ -120,6 +120,7 @@ static const struct key keys[] = {
     {IN_ROOT, "data_dir", KEY_TEXT, FIELD_OF(data_dir), NULL},
     {IN_ROOT, "bind_addr", KEY_TEXT, FIELD_OF(bind_address), NULL},
     {IN_ROOT, "allowed_hosts", KEY_TEXT, FIELD_OF(allowed_hosts), NULL},
+    {IN_ROOT, "plugin_dir", KEY_TEXT, FIELD_OF(plugin_dir), NULL},
     {IN_ROOT, "log_level", KEY_TEXT, FIELD_OF(log_level), NULL},
     {IN_ROOT, "log_file", KEY_TEXT, FIELD_OF(log_file), NULL},
     {IN_ROOT, "log_json", KEY_BOOL, FIELD_OF(log_json), NULL},
@@ -315,7 +316,6 @@ static const struct {
     {IN_ROOT, "log_rotate_bytes"},
     {IN_ROOT, "log_rotate_duration"},
     {IN_ROOT, "log_rotate_max_files"},
-    {IN_ROOT, "plugin_dir"},
     {IN_ROOT, "reporting"},
     {IN_ROOT, "rpc"},
     {IN_ROOT, "sentinel"},
@@ -485,12 +485,6 @@ static int complain_unknown(struct reader *reader, enum section section, const c
     if (section == IN_SERVER)
         return reader_complain(reader, place, "remove the server block",
                                "server.%s is not available: cairn is no server", name);
-    if (section == IN_PLUGIN)
-        return reader_complain(
-            reader, place, "remove it",
-            "there is no plugin \"%s\" in this release, only \"docker\", \"exec\", \"java\", "
-            "\"mock_driver\" and \"raw_exec\"",
-            name);
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
         if (keys[i].section == section)
             names[count++] = keys[i].name;
@@ -697,6 +691,8 @@ static int read_value(struct reader *reader, enum section section, const char *n
         note_block(reader, inside);
         return read_object(reader, inside, place, value);
     }
+    if (section == IN_PLUGIN) /* it is no driver of ours: a program */
+        return reader_plugin(reader, name, place, NULL, value);
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
         if (keys[i].section == section && text_equal(keys[i].name, name))
             return key_set(reader, &keys[i], field_of(reader, &keys[i]), place, value);
@@ -726,7 +722,7 @@ static int read_block(struct reader *reader, enum section section, const struct 
     if (labels == 1 && begin_named(reader, inside, block->labels[0], block->place, &inside, &begun))
         return begun != 0 ? begun : read_body(reader, inside, &block->body);
     if (labels == 1 && !find_block(inside, block->labels[0], &inside))
-        return complain_unknown(reader, inside, block->labels[0], block->place);
+        return reader_plugin(reader, block->labels[0], block->place, &block->body, NULL);
     return read_body(reader, inside, &block->body);
 }
 

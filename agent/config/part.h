@@ -25,6 +25,8 @@ int config_finish_servers(struct config *config, struct err *err);
  * no address; what else keeps a file of a token from being read. */
 int config_finish_consul(struct config *config, struct err *err);
 
+void config_free_plugins(struct config *config);
+
 /* Reads one file, HCL or JSON. */
 int config_read_file(struct config *config, const char *path, struct err *err);
 

@@ -52,6 +52,11 @@ int reader_take_error(struct reader *reader, const struct hcl_error *error);
 int reader_complain(struct reader *reader, struct hcl_place place, const char *hint,
                     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* The block of the plugin NAME that is a program of its own: its BODY, or in JSON its VALUE.  Given
+ * twice, in two files, it is the later one. */
+int reader_plugin(struct reader *reader, const char *name, struct hcl_place place,
+                  const struct hcl_body *body, json_t *value);
+
 /* What KEY says, at FIELD, is VALUE from now on. */
 int key_set(struct reader *reader, const struct key *key, void *field, struct hcl_place place,
             json_t *value);

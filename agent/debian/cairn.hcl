@@ -38,6 +38,11 @@ client {
   # }
 }
 
+# plugin "nvidia-gpu" {  # a program of that name in plugin_dir
+#   config {
+#     enabled = true
+#   }
+# }
 # plugin "raw_exec" {
 #   config {
 #     enabled = false

@@ -8,6 +8,7 @@
 
 #include "agent/launch.h"
 #include "agent/perform/calls.h"
+#include "agent/perform/externals.h"
 #include "agent/perform/hosted.h"
 #include "agent/perform/plugins.h"
 #include "agent/perform/scripts.h"
@@ -526,6 +527,9 @@ void perform_effect(void *ctx, const struct effect *effect)
         function = alloc_functions[effect->kind];
     else if (effect->id.kind == MACHINE_PLUGIN && serves_storage(plugin_of(effect->record)))
         function = plugins_perform;
+    else if (effect->id.kind == MACHINE_PLUGIN &&
+             plugin_of(effect->record)->define.type == PLUGIN_DEVICE)
+        function = externals_perform;
     else if (effect->id.kind == MACHINE_VOLUME)
         function = volumes_perform;
     check(function != NULL);

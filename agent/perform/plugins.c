@@ -305,7 +305,10 @@ static bool remove_unnamed(void *ctx, const struct machine_id *id, const struct 
 {
     struct parts *parts = ctx;
 
-    if (!plugin_of(record)->define.supervised && configured(parts, id) == NULL)
+    const struct plugin *plugin = plugin_of(record);
+
+    if ((plugin_serves_node(plugin) || plugin_serves_controller(plugin)) &&
+        !plugin->define.supervised && configured(parts, id) == NULL)
         core_tell(parts->core, id, PE_REMOVE, NULL);
     return true;
 }

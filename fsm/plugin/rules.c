@@ -24,6 +24,21 @@ static struct plugin *mutable_plugin(struct machine *record)
     return (struct plugin *)(void *)record;
 }
 
+/* What a process ended with is told by its parent alone. */
+static void absorb_end(struct plugin *plugin, const struct exited *exit)
+{
+    const char *said = exit->message;
+
+    (void)text_copy(plugin->failure, sizeof(plugin->failure), "plugin has ended");
+    if (exit->known)
+        (void)text_format(plugin->failure, sizeof(plugin->failure), "plugin exited with code %d",
+                          (int)exit->code); /* fits */
+    if (said[0] != '\0') {
+        (void)text_append(plugin->failure, sizeof(plugin->failure), ": ");
+        (void)text_append(plugin->failure, sizeof(plugin->failure), said); /* cut is enough */
+    }
+}
+
 static void absorb_failure(struct plugin *plugin, const struct failure *failure)
 {
     plugin->permanent = !failure->recoverable;
@@ -66,8 +81,7 @@ void plugin_absorb(struct machine *record, const struct fsm_event *event, const 
         const struct exited *exit = event->payload;
         if (plugin->define.supervised)
             plugin->ended_ms = now->ms;
-        (void)text_format(plugin->failure, sizeof(plugin->failure), "plugin exited with code %d",
-                          (int)exit->code); /* fits */
+        absorb_end(plugin, exit);
         break;
     }
     case PE_RESTORE:

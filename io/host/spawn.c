@@ -50,15 +50,22 @@ PROC_IN_CHILD static void reset_signals(void)
                   KERNEL_SIGSET_BYTES); /* cannot fail */
 }
 
-/* Gives the child 0..2 as /dev/null and its own descriptors from 3 on.  They are first moved above
- * the places they go to, so that none is overwritten before it was copied. */
+/* Gives the child 0..2 as /dev/null or what it is to write to, and its own descriptors from 3 on.
+ * They are first moved above the places they go to, so that none is overwritten before it was
+ * copied. */
 PROC_IN_CHILD static const char *arrange_fds(const struct proc_spawn *spawn)
 {
     int count = (int)spawn->fds_count, moved[PROC_SPAWN_FDS_MAX];
+    int standard[3] = {-1, spawn->out_fd > 0 ? spawn->out_fd : -1,
+                       spawn->err_fd > 0 ? spawn->err_fd : -1};
 
     for (int i = 0; i < count; i++) {
         moved[i] = fcntl(spawn->fds[i], F_DUPFD, 3 + count);
         if (moved[i] < 0)
+            return "copy a descriptor";
+    }
+    for (int i = 1; i < 3; i++) {
+        if (standard[i] >= 0 && (standard[i] = fcntl(standard[i], F_DUPFD, 3 + count)) < 0)
             return "copy a descriptor";
     }
     for (int i = 0; i < count; i++) {
@@ -69,7 +76,7 @@ PROC_IN_CHILD static const char *arrange_fds(const struct proc_spawn *spawn)
     if (null < 0)
         return "open /dev/null";
     for (int i = 0; i < 3; i++) {
-        if (null != i && dup2(null, i) < 0)
+        if (standard[i] < 0 ? null != i && dup2(null, i) < 0 : dup2(standard[i], i) < 0)
             return "place /dev/null";
     }
     if (syscall(SYS_close_range, 3 + count, ~0u, 0) != 0)
@@ -85,6 +92,17 @@ PROC_IN_CHILD static const char *enter_cgroup(const char *directory)
     return procs < 0 || write(procs, "0", 1) != 1 ? "enter its cgroup" : NULL;
 }
 
+/* Who we are is known to whoever looks before we are anything. */
+PROC_IN_CHILD static const char *leave_note(const struct proc_spawn *spawn)
+{
+    struct proc_identity self = {.pid = 0};
+
+    return proc_identify((pid_t)syscall(SYS_getpid), &self, NULL) == 0 &&
+                   pwrite(spawn->note_fd, &self, sizeof(self), spawn->note_at) == sizeof(self)
+               ? NULL
+               : "write down who it is";
+}
+
 PROC_IN_CHILD static const char *carry_out(const struct plan *plan)
 {
     const struct proc_spawn *spawn = plan->spawn;
@@ -94,6 +112,8 @@ PROC_IN_CHILD static const char *carry_out(const struct plan *plan)
     (void)umask(022); /* a thread of the pool has none; cannot fail */
     if (setsid() < 0)
         failed = "make a session";
+    if (failed == NULL && spawn->note_fd > 0)
+        failed = leave_note(spawn);
     if (failed == NULL)
         failed = arrange_fds(spawn);
     if (failed == NULL && spawn->files_soft != 0 &&

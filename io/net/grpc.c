@@ -10,6 +10,7 @@
 #include "io/grpc.h"
 
 #include "io/http.h"
+#include "io/net/buffer.h"
 #include "io/net/grpc_read.h"
 
 #include <stdlib.h>
@@ -26,19 +27,92 @@ struct grpc_request {
     struct io_timer deadline;
     uint64_t timeout_ms;
     bool late; /* its deadline has passed */
+    size_t message_bytes_max;
+    struct buffer stream; /* what has come of a message that is not whole yet */
+    struct err broken;    /* why a stream cannot be read on */
+    bool (*on_message)(void *ctx, const void *message, size_t length); /* NULL: one answer */
     void (*cb)(void *ctx, const struct grpc_reply *reply);
     void *ctx;
 };
 
+/* --- streams --- */
+
+static bool break_off(struct grpc_request *request, int code, const char *text)
+{
+    (void)err_set(&request->broken, code, "%s", text); /* told when HTTP has given up */
+    return false;
+}
+
+/* Hands over the next whole message; false: there is none, or no more of them are wanted. */
+static bool take_message(struct grpc_request *request, bool *ret_more)
+{
+    const unsigned char *bytes = (const unsigned char *)buffer_text(&request->stream);
+    size_t have = buffer_length(&request->stream), length = 0;
+
+    if (have < GRPC_PREFIX_BYTES)
+        return false;
+    for (size_t i = 1; i < GRPC_PREFIX_BYTES; i++)
+        length = length << 8 | bytes[i];
+    if (bytes[0] != 0)
+        *ret_more =
+            break_off(request, ERR_CORRUPT, "it compressed a message, which was not asked for");
+    else if (length > request->message_bytes_max)
+        *ret_more = break_off(request, ERR_LIMIT, "it announced a message that is too long");
+    if (!*ret_more || have - GRPC_PREFIX_BYTES < length)
+        return false;
+    *ret_more = request->on_message(request->ctx, bytes + GRPC_PREFIX_BYTES, length);
+    buffer_drop(&request->stream, GRPC_PREFIX_BYTES + length);
+    return *ret_more;
+}
+
+/* A message may come in pieces, and a piece may end one and begin the next. */
+static bool on_stream(void *ctx, const char *bytes, size_t length)
+{
+    struct grpc_request *request = ctx;
+    size_t bytes_max = GRPC_PREFIX_BYTES + request->message_bytes_max;
+    bool more = true;
+
+    while (more && length > 0) {
+        size_t room = bytes_max - buffer_length(&request->stream);
+        size_t piece = length < room ? length : room;
+
+        check(piece > 0); /* a message that fills it was taken */
+        if (!buffer_append(&request->stream, bytes, piece, bytes_max))
+            return break_off(request, ERR_LIMIT, "no memory for its message");
+        bytes += piece;
+        length -= piece;
+        while (more && take_message(request, &more))
+            continue;
+    }
+    return more;
+}
+
+/* What HTTP has of a stream is its end: an answer without anything in it. */
+static struct http_reply end_of_stream(const struct http_reply *http)
+{
+    static const char empty[GRPC_PREFIX_BYTES + 1];
+    struct http_reply end = *http;
+
+    end.body = empty;
+    end.body_length = GRPC_PREFIX_BYTES;
+    return end;
+}
+
+/* --- a call --- */
+
 static void on_http(void *ctx, const struct http_reply *http)
 {
     struct grpc_request *request = ctx;
+    struct http_reply end = end_of_stream(http);
     struct grpc_reply reply;
     char detail[GRPC_DETAIL_SIZE];
 
     io_timer_stop(&request->deadline);
-    grpc_read(http, detail, &reply);
-    if (request->late) {
+    grpc_read(request->on_message != NULL ? &end : http, detail, &reply);
+    if (request->broken.code != 0) {
+        reply.status = GRPC_INTERNAL;
+        reply.error = request->broken;
+    } else if (request->late) {
         reply.status = GRPC_DEADLINE_EXCEEDED;
         (void)err_set(&reply.error, ERR_TIMEOUT, "it has not answered within %llu ms",
                       (unsigned long long)request->timeout_ms); /* only to be filled */
@@ -47,6 +121,7 @@ static void on_http(void *ctx, const struct http_reply *http)
         reply.status = GRPC_CANCELLED;
     }
     request->cb(request->ctx, &reply);
+    buffer_close(&request->stream);
     free(request);
 }
 
@@ -75,10 +150,14 @@ static unsigned char *frame_of(const void *message, size_t length)
 struct grpc_request *grpc_start(struct loop *loop, const struct grpc_call *call, struct err *err)
 {
     char url[256], timeout[32];
-    const char *headers[] = {"Content-Type: application/grpc", "TE: trailers", timeout, NULL};
+    bool endless = call->timeout_ms == 0;
+    const char *headers[] = {"Content-Type: application/grpc", "TE: trailers",
+                             endless ? NULL : timeout, NULL};
+    size_t bytes_max = call->answer_bytes_max == 0 ? GRPC_MESSAGE_MAX : call->answer_bytes_max;
 
     check(call->cb != NULL);
-    check(call->timeout_ms > 0 && call->timeout_ms <= TIMEOUT_MS_MAX);
+    check(implies(endless, call->on_message != NULL));
+    check(call->timeout_ms <= TIMEOUT_MS_MAX);
     check(text_format(url, sizeof(url), "http://localhost%s", call->method));
     check(text_format(timeout, sizeof(timeout), "grpc-timeout: %llum",
                       (unsigned long long)call->timeout_ms));
@@ -97,6 +176,8 @@ struct grpc_request *grpc_start(struct loop *loop, const struct grpc_call *call,
     request->cb = call->cb;
     request->ctx = call->ctx;
     request->timeout_ms = call->timeout_ms;
+    request->message_bytes_max = bytes_max;
+    request->on_message = call->on_message;
     unsigned char *frame = frame_of(call->message, call->message_length);
     const struct http_call http = {
         .method = "POST",
@@ -105,11 +186,11 @@ struct grpc_request *grpc_start(struct loop *loop, const struct grpc_call *call,
         .headers = headers,
         .body = frame,
         .body_length = GRPC_PREFIX_BYTES + call->message_length,
-        .timeout_ms = call->timeout_ms + GRACE_MS,
-        .body_bytes_max = GRPC_PREFIX_BYTES +
-                          (call->answer_bytes_max == 0 ? GRPC_MESSAGE_MAX : call->answer_bytes_max),
+        .timeout_ms = endless ? HTTP_ENDLESS : call->timeout_ms + GRACE_MS,
+        .body_bytes_max = call->on_message != NULL ? SIZE_MAX : GRPC_PREFIX_BYTES + bytes_max,
         .http2 = true,
         .secret = true,
+        .on_data = call->on_message != NULL ? on_stream : NULL,
         .cb = on_http,
         .ctx = request};
     request->http = http_start(loop, &http, err);
@@ -119,8 +200,9 @@ struct grpc_request *grpc_start(struct loop *loop, const struct grpc_call *call,
         free(request);
         return NULL;
     }
-    io_timer_start(loop, &request->deadline, loop_now_ms() + call->timeout_ms, on_deadline,
-                   request);
+    if (!endless)
+        io_timer_start(loop, &request->deadline, loop_now_ms() + call->timeout_ms, on_deadline,
+                       request);
     return request;
 }
 

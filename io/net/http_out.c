@@ -383,7 +383,9 @@ static void set_options(struct http_request *request)
     (void)curl_library.easy_setopt(easy, CURLOPT_HTTP_VERSION,
                                    request->http2 ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
                                                   : CURL_HTTP_VERSION_1_1);
-    (void)curl_library.easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
+    (void)curl_library.easy_setopt(easy, CURLOPT_TIMEOUT_MS,
+                                   request->timeout_ms == HTTP_ENDLESS ? 0L
+                                                                       : (long)request->timeout_ms);
     (void)curl_library.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
     (void)curl_library.easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
     (void)curl_library.easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);

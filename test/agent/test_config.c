@@ -395,6 +395,49 @@ static void test_ports_and_networks_are_read(void **state)
     assert_false(config_cidr_holds("0.0.0.0/0", "::1"));
 }
 
+static void test_plugins_that_are_programs_have_arguments_and_a_configuration(void **state)
+{
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+
+    assert_int_equal(
+        read_text(fixture, "a.hcl",
+                  "plugin_dir = \"/opt/plugins\"\n"
+                  "plugin \"gpu\" {\n  args = [\"-v\", \"a,b\"]\n"
+                  "  config {\n    enabled = true\n    inner {\n      x = 1\n    }\n  }\n}\n"
+                  "plugin \"raw_exec\" {\n  config {\n    enabled = false\n  }\n}\n"),
+        0);
+    struct config_plugin *plugin = &config->plugins.items[0];
+    assert_string_equal(plugin->arguments[1], "a,b");
+    assert_null(plugin->arguments[2]);
+    assert_true(json_is_array(json_object_get(plugin->config, "inner")));
+    assert_int_equal(read_text(fixture, "b.json",
+                               "{\"plugin\": [{\"gpu\": {\"config\": [{\"enabled\": false}]}}, "
+                               "{\"fpga\": {}}]}"),
+                     0);
+    plugin = &config->plugins.items[0];
+    assert_string_equal(config->plugin_dir, "/opt/plugins");
+    assert_false(config->raw_exec_enabled);
+    assert_int_equal(config->plugins.count, 2);
+    assert_string_equal(plugin->name, "gpu");
+    assert_null(plugin->arguments[0]); /* the later file's is whole */
+    assert_true(json_is_false(json_object_get(plugin->config, "enabled")));
+    assert_string_equal(config->plugins.items[1].name, "fpga");
+    assert_null(config->plugins.items[1].config);
+
+    refuse(fixture, "a.hcl", "plugin {\n}\n", "a.hcl:1:1:", "takes one name");
+    refuse(fixture, "a.hcl", "plugin \"../sh\" {\n}\n", "a.hcl:1:1:", "the name of a plugin");
+    refuse(fixture, "a.hcl", "plugin \"gpu\" {\n  arg = []\n}\n",
+           "a.hcl:2:3:", "plugin \"gpu\" has no key \"arg\"");
+    refuse(fixture, "a.hcl", "plugin \"gpu\" {\n  args = \"-v\"\n}\n",
+           "a.hcl:2:3:", "args must be a list");
+    refuse(fixture, "a.hcl", "plugin \"gpu\" {\n  args = [1]\n}\n",
+           "a.hcl:2:3:", "args[0] must be a string, not a number");
+    refuse(fixture, "a.hcl", "plugin \"gpu\" {\n  conf {\n  }\n}\n", "a.hcl:2:3:", "no block conf");
+    refuse(fixture, "a.hcl", "plugin \"gpu\" {\n  config {\n  }\n  config {\n  }\n}\n",
+           "a.hcl:4:3:", "one block config");
+}
+
 static void test_storage_plugins_have_a_type_and_a_socket(void **state)
 {
     struct fixture *fixture = *state;
@@ -950,6 +993,7 @@ int main(void)
         TEST(test_ports_and_networks_are_read),
         TEST(test_host_volumes_are_read_and_have_to_be_paths),
         TEST(test_directories_of_host_volumes_are_below_data_dir_or_as_told),
+        TEST(test_plugins_that_are_programs_have_arguments_and_a_configuration),
         TEST(test_storage_plugins_have_a_type_and_a_socket),
         TEST(test_finish_wants_some_history),
         TEST(test_finish_wants_a_range_of_dynamic_ports),

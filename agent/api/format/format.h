@@ -108,6 +108,8 @@ struct api_node_view {
     const json_t *standing;       /* as alone_standing has it; NULL: nothing was said */
     struct storage *host_volumes; /* NULL: none */
     json_t *node_plugins, *controller_plugins; /* by their ids; borrowed, NULL: none */
+    json_t *devices;                           /* that it has, borrowed */
+    json_t *programs; /* plugins that are programs of their own, by their names; borrowed */
     int64_t since_unix_ns;
     uint64_t index;
 };
@@ -124,7 +126,7 @@ json_t *api_format_node_event(const json_t *event);
 json_t *api_format_node(const struct api_node_view *view);
 
 json_t *api_format_host_stats(const struct host_stats *stats, const struct host_facts *facts,
-                              const char *device, int64_t unix_ns);
+                              const char *device, json_t *device_stats, int64_t unix_ns);
 
 /* Usage of one task; sums are made by adding what follows to it. */
 struct api_usage {

@@ -202,18 +202,23 @@ static json_t *format_cores(const struct core_set *set)
     return ids;
 }
 
+static json_t *list_or_none(json_t *list)
+{
+    return list != NULL ? json_incref(list) : json_array();
+}
+
 static json_t *format_node_resources(const struct api_node_view *view)
 {
     const struct room *whole = &view->node->whole;
 
-    return json_pack("{s:{s:I, s:I, s:o}, s:{s:I}, s:{s:I}, s:o, s:o, s:i, s:i, s:[]}", "Cpu",
-                     "CpuShares", (json_int_t)whole->cpu_mhz, "TotalCpuCores",
-                     (json_int_t)view->node->room.cores, "ReservableCpuCores",
-                     format_cores(&view->node->cores), "Memory", "MemoryMB",
-                     (json_int_t)whole->memory_mb, "Disk", "DiskMB", (json_int_t)whole->disk_mb,
-                     "Networks", format_networks(view->node), "NodeNetworks",
-                     format_node_networks(view), "MinDynamicPort", view->config->min_dynamic_port,
-                     "MaxDynamicPort", view->config->max_dynamic_port, "Devices");
+    return json_pack(
+        "{s:{s:I, s:I, s:o}, s:{s:I}, s:{s:I}, s:o, s:o, s:i, s:i, s:o}", "Cpu", "CpuShares",
+        (json_int_t)whole->cpu_mhz, "TotalCpuCores", (json_int_t)view->node->room.cores,
+        "ReservableCpuCores", format_cores(&view->node->cores), "Memory", "MemoryMB",
+        (json_int_t)whole->memory_mb, "Disk", "DiskMB", (json_int_t)whole->disk_mb, "Networks",
+        format_networks(view->node), "NodeNetworks", format_node_networks(view), "MinDynamicPort",
+        view->config->min_dynamic_port, "MaxDynamicPort", view->config->max_dynamic_port, "Devices",
+        list_or_none(view->devices));
 }
 
 static json_t *format_reserved(const struct config *config)
@@ -339,6 +344,7 @@ json_t *api_format_node(const struct api_node_view *view)
                       (json_int_t)whole->memory_mb, "DiskMB", (json_int_t)whole->disk_mb, "IOPS",
                       (json_int_t)0, "Networks", format_networks(view->node)));
     api_set(to, "HostNetworks", format_host_networks(view->config));
+    api_set(to, "CairnPlugins", plugins_or_none(view->programs));
     api_set(to, "Reserved",
             json_pack("{s:I, s:I, s:I, s:i, s:n}", "CPU", (json_int_t)config->reserved_cpu_mhz,
                       "MemoryMB", (json_int_t)config->reserved_memory_mb, "DiskMB",
@@ -370,7 +376,7 @@ static json_t *format_cpus(const struct host_stats *stats, double mhz)
 }
 
 json_t *api_format_host_stats(const struct host_stats *stats, const struct host_facts *facts,
-                              const char *device, int64_t unix_ns)
+                              const char *device, json_t *device_stats, int64_t unix_ns)
 {
     uint64_t usable = stats->disk_used + stats->disk_available; /* the rest is root's */
     double disk = usable > 0 ? 100.0 * (double)stats->disk_used / (double)usable : 0;
@@ -391,7 +397,7 @@ json_t *api_format_host_stats(const struct host_stats *stats, const struct host_
                   "UsedPercent", disk, "InodesUsedPercent", inodes);
     api_set(to, "DiskStats", json_pack("[O]", space));
     api_set(to, "AllocDirStats", space);
-    api_set(to, "DeviceStats", json_null());
+    api_set(to, "DeviceStats", json_incref(device_stats));
     api_set_number(to, "Uptime", stats->uptime_s);
     api_set(to, "Timestamp", json_integer((json_int_t)unix_ns));
     api_set(to, "CPUTicksConsumed", json_real(ticks));

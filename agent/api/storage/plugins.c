@@ -254,7 +254,8 @@ static bool expect_configured(void *ctx, const struct machine_id *id, const stru
     const struct plugin *plugin = plugin_of(record);
 
     (void)id;
-    if (plugin->define.supervised)
+    if (plugin->define.supervised ||
+        !(plugin_serves_node(plugin) || plugin_serves_controller(plugin)))
         return true;
     struct shown_plugin *to = need(ctx, plugin->define.plugin);
     to->nodes_expected += plugin_serves_node(plugin);
