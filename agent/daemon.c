@@ -222,6 +222,11 @@ static bool has_driver(void *ctx, const char *name)
     return driver_is_healthy(parts->drivers, name);
 }
 
+static json_t *devices_of(void *ctx)
+{
+    return devices_list(ctx);
+}
+
 static bool has_network(void *ctx, const char *mode)
 {
     const struct parts *parts = ctx;
@@ -454,6 +459,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
         .placed = placed,
         .has_driver = has_driver,
         .has_network = has_network,
+        .devices = devices_of,
         .node = node_for_jobs(&parts->node, config),
         .token_min_ns = (int64_t)config->token_min_ms * 1000000,
         .token_max_ns = (int64_t)config->token_max_ms * 1000000,
@@ -552,12 +558,12 @@ static void close_parts(struct daemon *daemon)
     alone_free(parts->alone);
     scripts_forget(parts);
     drivers_free(parts->drivers);
+    plugins_free(parts->programs);
+    devices_free(parts->devices); /* who waits for one is the hooks' */
     hooks_free(parts->hooks);
     strays_free(parts->strays);
     volumes_free(parts->volumes);
     csi_plugins_free(parts->plugins);
-    plugins_free(parts->programs);
-    devices_free(parts->devices);
     perform_forget(parts);
     specs_free(parts->specs);
     life_free(parts->life);

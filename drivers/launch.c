@@ -135,7 +135,7 @@ static void add_mounts(struct plan *plan, const struct isolation *isolation,
                  LAUNCH_BIND_MOUNT | spreads[mount->propagation] |
                      (mount->read_only ? LAUNCH_BIND_READ_ONLY : 0u) |
                      (mount->is_mount ? LAUNCH_BIND_IS_MOUNT : 0u) |
-                     (mount->has_devices ? LAUNCH_BIND_DEVICES : 0u),
+                     (mount->has_devices || mount->is_node ? LAUNCH_BIND_DEVICES : 0u),
                  mount->host, mount->inside);
     }
 }

@@ -100,6 +100,7 @@ enum {
     NODE_META_VALUE_MAX = 4096,         /* bytes of what one is set to */
     NODE_META_BYTES_MAX = 64 << 10,     /* of all of them together, as JSON */
     NODE_CORES_MAX = 1024,              /* processors that tasks may have for themselves */
+    NODE_DEVICES_MAX = 1024,            /* that a plugin may tell of, and a task ask for */
     NODE_ADDRESSES_MAX = 64,            /* that ports are given out on, in all host networks */
 };
 

@@ -115,7 +115,7 @@ enum task_effect {
 #define TASK_HOOKS(X)                                                                              \
     X(VALIDATE, "validate") X(TASK_DIR, "task_dir") X(LOGS, "logmon") X(VOLUMES, "volumes")        \
     X(NETWORK, "network") X(CSI_PLUGIN, "csi_plugin_supervisor") X(ARTIFACTS, "artifacts")       \
-    X(TEMPLATE, "template")
+    X(TEMPLATE, "template") X(DEVICES, "devices")
 enum task_hook {
 #define X(name, text) TASK_HOOK_##name,
     TASK_HOOKS(X)

@@ -38,6 +38,7 @@ static void copy_task(struct arena *arena, const struct task_spec *from,
     *to = *from;
     to->name = arena_text(arena, from->name);
     to->driver = arena_text(arena, from->driver);
+    to->devices_json = from->devices_json == NULL ? NULL : arena_text(arena, from->devices_json);
     to->kill_signal = arena_text(arena, from->kill_signal);
     to->meta = copy_pairs(arena, &from->meta);
     if (from->resources.cores > 0) {

@@ -86,6 +86,7 @@ enum hook_where {
     HOOK_ON_POOL,
     HOOK_IN_LINE,    /* on the pool, and never two of them at once */
     HOOK_BY_PROCESS, /* on the pool, and then by a process of its own */
+    HOOK_BY_ASKING,  /* on the loop, by others, who answer later */
 };
 
 /* Done, and ERR's text is what somebody should know of it all the same. */
@@ -131,6 +132,20 @@ void hooks_services_detach(struct hooks *hooks); /* whose checks were begun and 
 hook_function hooks_services_validate; /* of an alloc, on the loop: they can be made whole */
 hook_function hooks_csi_plugin_prepare, hooks_csi_plugin_started, hooks_csi_plugin_ended;
 hook_function hooks_csi_plugin_remove;
+hook_begin hooks_devices_begin;
+
+/* Of HOOK_BY_ASKING: asks for all that ORDER says, one after the other, and calls DONE once, with
+ * what the hook leaves, borrowed for the call, or with ERR; not before it returns. */
+struct hooks_asking;
+typedef void hooks_asked(void *ctx, const struct results *results, const struct err *err);
+struct hooks_asking *hooks_devices_ask(struct hooks *hooks, const char *order, hooks_asked *done,
+                                       void *ctx);
+
+/* Nobody is told any more, and nobody answers; NULL is fine. */
+void hooks_devices_forget(struct hooks_asking *asking);
+
+/* Nobody is told any more: it is gone when whoever was asked has answered. */
+void hooks_devices_abandon(struct hooks_asking *asking);
 hook_begin hooks_csi_plugin_begin, hooks_csi_plugin_removed;
 
 /* The mounts that RESULTS, which are valid, ask a driver for, from whichever hook they are.

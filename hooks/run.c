@@ -36,6 +36,7 @@ struct hooks_run {
     struct hook_outcome *outcome; /* with what the hook leaves; owned, NULL: nothing */
     uint8_t hook;
     struct hooks_fetching fetching; /* of one that a process carries out */
+    struct hooks_asking *asking;    /* of one that others carry out */
     bool on_pool, in_line, by_process, of_alloc;
     bool aborted; /* nobody waits for it */
     char texts[]; /* of the request */
@@ -115,6 +116,7 @@ void hooks_free(struct hooks *hooks)
         run->hooks = NULL;
         if (!run->on_pool) {
             io_timer_stop(&run->timer);
+            hooks_devices_forget(run->asking);
             run_free(run);
         }
     }
@@ -149,6 +151,16 @@ static void settle(struct hooks_run *run, int code)
 }
 
 /* What a step leaves has to be there until the answer. */
+static void keep_results(struct hooks_run *run, const struct results *results)
+{
+    if (results->used == 0 || run->err.code != 0)
+        return;
+    run->outcome = calloc(1, sizeof(*run->outcome) + results->used);
+    check(run->outcome != NULL);
+    run->outcome->results_bytes = results->used;
+    memcpy(run->outcome->results, results->bytes, results->used);
+}
+
 static void perform(struct hooks_run *run)
 {
     struct results results = {.bytes = calloc(1, RESULTS_BYTES_MAX), .size = RESULTS_BYTES_MAX};
@@ -158,18 +170,25 @@ static void perform(struct hooks_run *run)
     run->request.fetching = &run->fetching;
     settle(run, run->function(&run->request, &run->err));
     run->request.results = NULL;
-    if (results.used > 0 && run->err.code == 0) {
-        run->outcome = calloc(1, sizeof(*run->outcome) + results.used);
-        check(run->outcome != NULL);
-        run->outcome->results_bytes = results.used;
-        memcpy(run->outcome->results, results.bytes, results.used);
-    }
+    keep_results(run, &results);
     free(results.bytes);
 }
 
 static void on_timer(struct io_timer *timer)
 {
     finish(timer->ctx);
+}
+
+static void on_answer(void *ctx, const struct results *results, const struct err *err)
+{
+    struct hooks_run *run = ctx;
+
+    run->asking = NULL;
+    if (err != NULL)
+        run->err = *err;
+    else
+        keep_results(run, results);
+    finish(run);
 }
 
 static void on_pool(struct io_work *work)
@@ -286,9 +305,16 @@ static bool is_of(const struct hooks_run *run, const char *alloc_id, const char 
 void hooks_abort(struct hooks *hooks, const char *alloc_id, const char *task)
 {
     for (struct hooks_run *run = hooks->runs; run != NULL; run = run->next) {
-        if (!run->by_process || !is_of(run, alloc_id, task))
+        if (!is_of(run, alloc_id, task) || (!run->by_process && run->asking == NULL))
             continue;
         run->aborted = true;
+        if (run->asking != NULL) {
+            hooks_devices_abandon(run->asking);
+            run->asking = NULL;
+            (void)err_set(&run->err, ERR_CANCELED, "nobody waits for it any more");
+            io_timer_start(hooks->loop, &run->timer, loop_now_ms(), on_timer, run);
+            continue;
+        }
         fetching_stop(&run->fetching);
     }
 }
@@ -439,6 +465,10 @@ void hook_run(struct hooks *hooks, const struct hook_run *asked, hook_done *done
     if (!valid && (asked->phase == PHASE_STOP || asked->phase == PHASE_POSTRUN ||
                    asked->phase == PHASE_DESTROY))
         run->err = (struct err){0}; /* nothing was ever made under such a name */
+    if (valid && step != NULL && step->where == HOOK_BY_ASKING) {
+        run->asking = hooks_devices_ask(hooks, run->request.order, on_answer, run);
+        return;
+    }
     if (valid && step != NULL && step->where != HOOK_ABSENT)
         run->function = step->run;
     if (run->function != NULL && step->where == HOOK_BY_PROCESS) {

@@ -43,6 +43,11 @@ static bool has_artifacts(const struct hook_subject *subject)
     return subject->task->artifacts_count > 0;
 }
 
+static bool has_devices(const struct hook_subject *subject)
+{
+    return subject->task->devices_json != NULL;
+}
+
 static bool has_templates(const struct hook_subject *subject)
 {
     return subject->task->templates_count > 0;
@@ -95,7 +100,8 @@ static bool has_services(const struct hook_subject *subject)
     ROW(TEMPLATE,  has_templates,                                                                  \
         POOL_BEGUN(PRESTART, hooks_render, hooks_render_begin),                                    \
         LOOP_BEGUN(POSTSTART, hooks_watch, hooks_render_begin),                                    \
-        LOOP(STOP, hooks_watch_end))
+        LOOP(STOP, hooks_watch_end))                                                               \
+    ROW(DEVICES,   has_devices, [PHASE_PRESTART] = {HOOK_BY_ASKING, NULL, hooks_devices_begin})
 /* clang-format on */
 
 #define ROW(name, needs, ...) {needs, {__VA_ARGS__}},

@@ -201,6 +201,20 @@ static bool read_mount(char *value, struct spec_mount *mount)
     return mount->read_only || text_equal(access, "rw");
 }
 
+/* A node of a device, with what may be done to it: who may not write to it has it read-only.  That
+ * one may make other nodes of it is nothing that a mount could say. */
+static bool read_node(char *value, struct spec_mount *mount)
+{
+    char *host = strsep(&value, "\t");
+
+    if (value == NULL || host[0] != '/' || strspn(value, "rwm") != strlen(value))
+        return false;
+    mount->host = host;
+    mount->read_only = strchr(value, 'w') == NULL;
+    mount->is_node = true;
+    return true;
+}
+
 /* A storage plugin has the devices of the host, which a job cannot ask for. */
 static bool is_dev(const struct result *result)
 {
@@ -221,16 +235,24 @@ int hooks_mounts(struct arena *arena, const uint8_t *results, uint32_t bytes,
     struct result result;
 
     for (uint32_t at = 0; results_next(results, bytes, &at, &result);)
-        mounts.count += result.kind == RESULT_MOUNT;
+        mounts.count += result.kind == RESULT_MOUNT || result.kind == RESULT_DEVICE;
     mounts.items =
         mounts.count == 0 ? NULL : arena_new(arena, mounts.count * sizeof(*mounts.items));
     mounts.count = 0;
     for (uint32_t at = 0; results_next(results, bytes, &at, &result);) {
         char place[SPEC_PLACE_SIZE];
 
-        if (result.kind != RESULT_MOUNT)
+        if (result.kind != RESULT_MOUNT && result.kind != RESULT_DEVICE)
             continue;
         struct spec_mount *mount = &mounts.items[mounts.count];
+        if (result.kind == RESULT_DEVICE) {
+            if (!read_node(arena_copy(arena, result.value, result.value_length), mount))
+                return err_set(err, ERR_CORRUPT,
+                               "a device among the results of the hooks is damaged");
+            mount->inside = arena_text(arena, result.key);
+            mounts.count++;
+            continue;
+        }
         if (!read_place(&result, place) ||
             !read_mount(arena_copy(arena, result.value, result.value_length), mount))
             return err_set(err, ERR_CORRUPT, "a mount among the results of the hooks is damaged");

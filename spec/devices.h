@@ -16,7 +16,7 @@
 
 #include <jansson.h>
 
-enum { DEVICES_WHY_SIZE = 192 };
+enum { DEVICES_WHY_SIZE = 192, DEVICE_WORD_MAX = 128 /* bytes of a name or an id */ };
 
 /* True if numbers of UNIT ("MiB", "GHz") can be told apart; "" is none, and fine. */
 bool device_unit_is_known(const char *unit);

@@ -204,6 +204,7 @@ struct jobspec_placement {
     /* What was found for all that jobspec_ports says, in that order; borrowed. */
     struct spec_ports ports;
     struct spec_cores cores; /* for each task as many as it asks for; borrowed */
+    const json_t *devices;   /* by task what it is given (spec/devices.h); NULL: none; borrowed */
     /* Of each volume of type csi, by its name in the group, the id of its plugin; borrowed. */
     struct spec_pairs plugins;
 };

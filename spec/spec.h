@@ -200,6 +200,7 @@ struct spec_mount {
     bool read_only;
     enum spec_propagation propagation;
     bool is_mount;    /* HOST is one, of a volume: without that it is only the place for it */
+    bool is_node;     /* HOST is a device, to be used */
     bool has_devices; /* in HOST are the host's devices, to be used: for whoever may mount */
 };
 
@@ -310,6 +311,7 @@ struct task_spec {
     struct spec_pairs meta;  /* job, group and task meta merged, the task winning */
     struct spec_restart restart;
     struct spec_resources resources;
+    const char *devices_json; /* that it was given: an array (spec/devices.h); NULL: none */
     struct spec_logs logs;
     struct spec_volume_mount *volume_mounts;
     size_t volume_mounts_count;         /* at most SPEC_MOUNTS_MAX */

@@ -9,8 +9,9 @@
 #define CAIRN_PLUGINS_DEVICE_DEVICE_H
 
 #include "plugins/plugins.h"
+#include "spec/devices.h"
 
-enum { DEVICE_TEXT_MAX = 128, DEVICE_GROUPS_MAX = 64, DEVICES_MAX = 1024 };
+enum { DEVICE_GROUPS_MAX = 64 };
 
 /* The groups of a fingerprint: a new reference, in the order of their names.  NULL with ERR_*. */
 json_t *device_read_groups(const void *bytes, size_t length, struct err *err);

@@ -2,7 +2,6 @@
 
 #include "plugins/protocol/plugin.pb-c.h"
 #include "plugins/protocol/read.h"
-#include "spec/devices.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +23,7 @@ enum {
 /* Part of what something is called: on one line, and of one word as far as slashes go. */
 static const char *name(struct reading *from, ProtobufCBinaryData bytes, const char *what)
 {
-    const char *text = reading_needed(from, bytes, DEVICE_TEXT_MAX, what);
+    const char *text = reading_needed(from, bytes, DEVICE_WORD_MAX, what);
 
     for (const char *at = text; *at != '\0'; at++) {
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
@@ -95,7 +94,7 @@ static json_t *attribute(struct reading *from, ProtobufCBinaryData bytes)
         reading_refuse(from, ERR_INVALID, "an attribute", "has no value");
         break;
     }
-    const char *unit = reading_text(from, message->unit, DEVICE_TEXT_MAX, "a unit");
+    const char *unit = reading_text(from, message->unit, DEVICE_WORD_MAX, "a unit");
     if (unit[0] != '\0' && (!counts || !device_unit_is_known(unit)))
         reading_refuse(from, ERR_INVALID, "a unit", "is none");
     set_text(made, "Unit", unit);
@@ -120,7 +119,7 @@ static json_t *instance(struct reading *from, const Wire__Device *message)
 {
     const char *bus = message->locality == NULL ? ""
                                                 : reading_text(from, message->locality->pci_bus_id,
-                                                               DEVICE_TEXT_MAX, "a bus");
+                                                               DEVICE_WORD_MAX, "a bus");
     json_t *made = json_pack("{s:s, s:b}", "ID", name(from, message->id, "a device's ID"),
                              "Healthy", message->healthy);
 
@@ -161,7 +160,7 @@ static json_t *instances(struct reading *from, const Wire__DeviceGroup *message)
 {
     json_t *made = json_array(), *seen = json_object();
 
-    if (reading_may_have(from, message->n_devices, DEVICES_MAX, "devices")) {
+    if (reading_may_have(from, message->n_devices, NODE_DEVICES_MAX, "devices")) {
         for (size_t i = 0; i < message->n_devices && from->code == 0; i++) {
             json_t *one = instance(from, message->devices[i]);
             const char *id = json_string_value(json_object_get(one, "ID"));
@@ -276,7 +275,7 @@ static void read_node(struct reading *from, const Wire__ReservedDevice *message,
                       struct spec_reserved *node)
 {
     const char *permissions =
-        reading_text(from, message->permissions, DEVICE_TEXT_MAX, "permissions");
+        reading_text(from, message->permissions, DEVICE_WORD_MAX, "permissions");
 
     if (strspn(permissions, "rwm") != strlen(permissions))
         reading_refuse(from, ERR_INVALID, "permissions", "are of r, w and m");
@@ -411,7 +410,7 @@ static json_t *group_stats(struct reading *from, const Wire__GroupStats *message
 {
     json_t *all = json_object();
 
-    if (reading_may_have(from, message->n_instances, DEVICES_MAX, "devices")) {
+    if (reading_may_have(from, message->n_instances, NODE_DEVICES_MAX, "devices")) {
         for (size_t i = 0; i < message->n_instances && from->code == 0; i++) {
             const char *id = name(from, message->instances[i]->key, "a device's ID");
 

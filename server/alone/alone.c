@@ -72,6 +72,7 @@ struct alone *alone_new(const struct alone_config *config)
     ports_begin(alone);
     disks_begin(alone);
     users_begin(alone);
+    alone->granted = json_object();
     alone->storage = storage_new(&(struct storage_config){.life = config->life,
                                                           .say = config->say,
                                                           .controller = config->controller,
@@ -157,5 +158,6 @@ void alone_free(struct alone *alone)
         job_free(alone, job);
     }
     alone_free_evaluations(alone);
+    json_decref(alone->granted);
     free(alone);
 }

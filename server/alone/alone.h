@@ -56,6 +56,8 @@ struct alone_config {
     /* True if tasks of DRIVER can be placed here.  NULL: of every driver. */
     bool (*has_driver)(void *ctx, const char *driver);
     /* True if groups with networks of MODE can be placed here.  NULL: of every mode. */
+    /* The devices of this node (spec/devices.h): a new reference; NULL: it has none. */
+    json_t *(*devices)(void *ctx);
     bool (*has_network)(void *ctx, const char *mode);
     struct alone_node node;
     int64_t token_min_ns, token_max_ns; /* that tokens last which end, 0: Nomad's defaults */

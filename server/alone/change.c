@@ -17,6 +17,7 @@ static void give_back(struct alone *alone, const struct job *job, size_t count)
         if (job->posted.items[i].stops)
             continue;
         ports_release(alone, job->posted.items[i].id.text);
+        grants_release(alone, job->posted.items[i].id.text);
         users_release(alone, job->posted.items[i].id.text);
         disks_release(alone, job->posted.items[i].id.text);
     }

@@ -107,6 +107,7 @@ void alone_note_gone(void *ctx, const char *id, const struct alloc *alloc)
 
     alone_release(alone, id);
     ports_release(alone, id);
+    grants_release(alone, id);
     users_release(alone, id);
     disks_release(alone, id);
     if (kept != NULL)

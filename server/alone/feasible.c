@@ -126,15 +126,17 @@ static json_t *volumes_missing(const struct alone *alone, const struct gathering
 /* What the allocs that are here, or will be, leave to those that come. */
 struct left {
     struct room used;
+    json_t *held;   /* devices; owned */
     size_t here;    /* allocs of the job */
     size_t *groups; /* of each of its groups */
 };
 
 /* Without what is told to end by this very change. */
-static struct left left_by(const struct alone *alone, const struct gathering *gathering,
+static struct left left_by(struct alone *alone, const struct gathering *gathering,
                            const struct places *places)
 {
     struct left left = {.used = alone->used,
+                        .held = grants_held(alone),
                         .groups = calloc(places->count + 1, sizeof(*left.groups))};
 
     check(left.groups != NULL);
@@ -252,11 +254,11 @@ static json_t *refusal_of(struct alone *alone, const struct gathering *gathering
         *ret_why = want_of_disk;
         lack = "disk";
     }
-    if (lack != NULL) {
+    json_t *lacking =
+        lack != NULL ? json_string(lack) : grants_lack(alone, json, left->held, ret_why);
+    if (lacking != NULL)
         ports_return(alone, &places->ports[g][index]);
-        return json_string(lack);
-    }
-    return NULL;
+    return lacking;
 }
 
 /* What of the group that is number G, for which there is OFFER, may be placed. */
@@ -298,5 +300,6 @@ void alone_choose(struct alone *alone, const struct gathering *gathering, struct
         choose(alone, gathering, places, g, &offer, &left, ret_refusal);
         json_decref(offer.missing);
     }
+    json_decref(left.held);
     free(left.groups);
 }

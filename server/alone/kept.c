@@ -38,6 +38,7 @@ void alone_note_ended(void *ctx, const char *id, const struct alloc *alloc)
 
     alone_release(alone, id);
     ports_release(alone, id);
+    grants_release(alone, id);
     users_release(alone, id);
     if (alloc->machine.state != A_TERMINAL)
         return; /* it is going */

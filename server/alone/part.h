@@ -25,6 +25,7 @@
 #include "fsm/policy.h"
 #include "server/alone/alone.h"
 #include "server/control.h"
+#include "spec/devices.h"
 
 #include <uthash.h>
 
@@ -114,6 +115,8 @@ struct alone {
     struct ports *ports;        /* which of them has which port */
     struct disks *disks;        /* and who takes over whose disk */
     struct users *users;        /* and who has which volume of the host */
+    json_t *granted;            /* and which devices: by alloc, what it was given */
+    bool grants_known;          /* of what is stored, too */
     struct disk_use disk;       /* of the allocs, as it was measured last */
     uint64_t disk_wanted_mb;    /* by one that waits for it, 0: none does */
     bool disk_given_up;         /* it is full, and nothing is left to be collected */
@@ -446,6 +449,29 @@ void disks_release(struct alone *alone, const char *alloc);
 /* True if somebody may still look for a disk in the directory of ALLOC; FORCED: an alloc that has
  * ended without it does not count, though another one may come in its place. */
 bool disks_is_awaited(const struct alone *alone, const char *alloc, bool forced);
+
+/* --- devices (devices.c) --- */
+
+/* The alloc of SPEC, which is posted, has its devices, until it has ended or was never placed. */
+void grants_keep(struct alone *alone, const struct alloc_spec *spec);
+void grants_release(struct alone *alone, const char *alloc);
+
+/* Who has which (devices_hold): a new reference. */
+json_t *grants_held(struct alone *alone);
+
+/* What one alloc of GROUP is given of what nobody has by HELD, to which it is added: by task, a new
+ * reference.  NULL, and why: there are not so many; HELD is as it was. */
+json_t *grants_pick(const struct alone *alone, const json_t *group, const char *alloc, json_t *held,
+                    char ret_why[DEVICES_WHY_SIZE]);
+
+/* One for each that is asked for, whichever: how many there are is asked later.  A new reference.
+ */
+json_t *grants_pretend(const json_t *group);
+
+/* Why it can be given none, in Nomad's words and who has them: a new reference, and of what kind
+ * that is.  NULL: it can, and they are added to HELD. */
+json_t *grants_lack(const struct alone *alone, const json_t *group, json_t *held,
+                    const char **ret_why);
 
 /* --- allocs (place.c) --- */
 

@@ -50,6 +50,7 @@ static int make(struct alone *alone, struct job *job, const struct placing *plac
         alone_hold(alone, placement->alloc_id, &ask, &placement->cores);
         ports_keep(alone, placement, awaited, placing->ports);
         users_keep(alone, spec);
+        grants_keep(alone, spec);
         if (disk_from[0] != '\0')
             disks_keep(alone, placement->alloc_id, disk_from);
     }
@@ -69,6 +70,8 @@ static int place(struct alone *alone, struct job *job, const struct placing *pla
     int64_t began_unix_ns = rollout_began_unix_ns(job);
     struct rescheduled rescheduled = {0};
     struct spec_core cores[NODE_CORES_MAX];
+    char lack[DEVICES_WHY_SIZE];
+    json_t *held = grants_held(alone);
     struct claims claims;
     struct jobspec_placement placement = {
         .group = json_string_value(json_object_get(placing->group, "Name")),
@@ -96,7 +99,12 @@ static int place(struct alone *alone, struct job *job, const struct placing *pla
     placement.rescheduled = rescheduled.items;
     placement.rescheduled_count = rescheduled.count;
     alone->config.new_id(alone->config.ctx, alloc_id);
-    int code = make(alone, job, placing, &placement, err);
+    json_t *devices = grants_pick(alone, placing->group, alloc_id, held, lack);
+    json_decref(held);
+    placement.devices = devices; /* NULL: they were there when it was chosen */
+    int code = devices == NULL ? err_set(err, ERR_AGAIN, "devices: %s", lack)
+                               : make(alone, job, placing, &placement, err);
+    json_decref(devices);
     rescheduled_free(&rescheduled);
     return code;
 }

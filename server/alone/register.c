@@ -123,10 +123,13 @@ static int try_group(const json_t *job, const json_t *group, struct alloc_spec *
     (void)jobspec_ports(group, ports, &placement.ports.count); /* it was checked */
     pretend_ports(&placement.ports, ips);
     placement.cores = pretend_cores(group, cores);
+    json_t *devices = grants_pretend(group);
+    placement.devices = devices;
     (void)jobspec_volumes(group, 0, volumes, sources, &volumes_count); /* it was checked */
     placement.plugins = pretend_plugins(volumes, volumes_count, plugins);
 
     int code = jobspec_make_alloc(job, &placement, NULL, &length, ret_spec, err);
+    json_decref(devices);
     if (code < 0)
         return code;
     code = check_size(length, err);

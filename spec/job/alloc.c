@@ -103,6 +103,7 @@ int jobspec_alloc_value(const json_t *job, const struct jobspec_placement *place
     jobspec_put_deployment(*ret_alloc, group, placement->deployment_id);
     jobspec_add_ports(*ret_alloc, &placement->ports);
     jobspec_add_cores(*ret_alloc, &placement->cores);
+    jobspec_add_devices(*ret_alloc, placement->devices);
     jobspec_add_plugins(*ret_alloc, &placement->plugins);
     return 0;
 }

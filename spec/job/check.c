@@ -139,11 +139,20 @@ static json_t *default_restart(bool service)
 static void default_resources(json_t *resources)
 {
     bool cores = json_integer_value(json_object_get(resources, "Cores")) > 0;
+    json_t *device;
+    size_t i;
 
     set_missing(resources, "CPU", json_integer(cores ? 0 : 100));
     set_missing(resources, "Cores", json_integer(0));
     set_missing(resources, "MemoryMB", json_integer(300));
     set_missing(resources, "MemoryMaxMB", json_integer(0));
+    json_array_foreach(jobspec_list(resources, "Devices"), i, device)
+    {
+        set_missing(device, "Count", json_integer(1));
+        default_operands(device);
+    }
+    if (json_array_size(jobspec_list(resources, "Devices")) == 0)
+        (void)json_object_del(resources, "Devices"); /* missing is fine */
 }
 
 static void default_task(struct jobspec_work *work, json_t *task, const json_t *restart)
@@ -506,6 +515,7 @@ static void check_task(struct jobspec_work *work, const json_t *task, const json
     check_map(work, task, schema, "Env", true);
     check_map(work, task, schema, "Meta", false);
     check_resources(work, json_object_get(task, "Resources"));
+    jobspec_check_devices(work, json_object_get(task, "Resources"));
     if (!json_equal(json_object_get(task, "RestartPolicy"),
                     json_object_get(group, "RestartPolicy")))
         check_restart(work, json_object_get(task, "RestartPolicy"), true);

@@ -465,6 +465,30 @@ static void decode_cores(struct decoding *decoding, const json_t *alloc, struct 
     }
 }
 
+/* --- devices --- */
+
+/* Each request has been given something. */
+static void decode_devices(struct decoding *decoding, const json_t *alloc, const json_t *group,
+                           struct alloc_spec *spec)
+{
+    const json_t *tasks = json_object_get(json_object_get(alloc, "AllocatedResources"), "Tasks");
+
+    for (size_t t = 0; t < spec->tasks_count; t++) {
+        const json_t *asked = json_object_get(
+            json_object_get(json_array_get(json_object_get(group, "Tasks"), t), "Resources"),
+            "Devices");
+        const json_t *list =
+            json_object_get(json_object_get(tasks, spec->tasks[t].name), "Devices");
+        char *text = jobspec_devices_text(list);
+
+        if (text == NULL || json_array_size(asked) != json_array_size(list))
+            decoding_damaged(decoding, "Devices", "what the task asks for of devices");
+        else if (*text != '\0')
+            spec->tasks[t].devices_json = arena_text(&decoding->holder->arena, text);
+        free(text);
+    }
+}
+
 /* --- volumes --- */
 
 /* Which plugin a volume of type csi is of was found out when it was placed; null is written where a
@@ -657,6 +681,7 @@ static void decode_alloc(struct decoding *decoding, const json_t *alloc, struct 
     decode_volumes(decoding, alloc, group, spec);
     decode_services(decoding, group, spec);
     decode_cores(decoding, alloc, spec);
+    decode_devices(decoding, alloc, group, spec);
     spec_alloc_name(name, spec->job_id, spec->group, spec->index);
     spec->name = arena_text(&decoding->holder->arena, name);
 }

@@ -99,6 +99,19 @@ json_t *jobspec_given(const json_t *alloc);
  */
 void jobspec_put_given(json_t *resources, const json_t *task);
 
+/* Complains of what a task says of devices. */
+void jobspec_check_devices(struct jobspec_work *work, const json_t *resources);
+
+/* What a task was given, LIST of its AllocatedResources, as a text of its own (free); "" if there
+ * is none, NULL if it is damaged. */
+char *jobspec_devices_text(const json_t *list);
+
+/* The same of devices: by task, as in a placement; NULL: none. */
+void jobspec_add_devices(json_t *alloc, const json_t *devices);
+
+/* As jobspec_add_devices, of all tasks of GIVEN that have any. */
+void jobspec_add_given_devices(json_t *alloc, const json_t *given);
+
 /* As jobspec_add_cores, of all tasks of GIVEN that have any. */
 void jobspec_add_given_cores(json_t *alloc, const json_t *given);
 

@@ -301,12 +301,49 @@ static const struct jobspec_field volume_mount_fields[] = {
 };
 SCHEMA(jobspec_volume_mount, "volume_mount", NULL, volume_mount_fields);
 
+static const struct jobspec_field device_affinity_fields[] = {
+    TEXT("attribute", "LTarget", FATE_RUN),
+    TEXT("operator", "Operand", FATE_RUN),
+    TEXT("value", "RTarget", FATE_RUN),
+    WHOLE("weight", "Weight", FATE_RUN, -100, 100),
+    OPERAND("regexp"),
+    OPERAND("semver"),
+    OPERAND("set_contains"),
+    OPERAND("set_contains_all"),
+    OPERAND("set_contains_any"),
+    OPERAND("version"),
+};
+static SCHEMA(device_affinity, "affinity", NULL, device_affinity_fields);
+
+static const struct jobspec_field device_constraint_fields[] = {
+    TEXT("attribute", "LTarget", FATE_RUN),
+    TEXT("operator", "Operand", FATE_RUN),
+    TEXT("value", "RTarget", FATE_RUN),
+    OPERAND("is_set"),
+    OPERAND("is_not_set"),
+    OPERAND("regexp"),
+    OPERAND("semver"),
+    OPERAND("set_contains"),
+    OPERAND("set_contains_all"),
+    OPERAND("set_contains_any"),
+    OPERAND("version"),
+};
+static SCHEMA(device_constraint, "constraint", NULL, device_constraint_fields);
+
+static const struct jobspec_field device_fields[] = {
+    TEXT(NULL, "Name", FATE_RUN),
+    WHOLE("count", "Count", FATE_RUN, 0, NODE_DEVICES_MAX),
+    BLOCKS("constraint", "Constraints", FATE_RUN, &device_constraint),
+    BLOCKS("affinity", "Affinities", FATE_RUN, &device_affinity),
+};
+static SCHEMA(device, "device", "Name", device_fields);
+
 static const struct jobspec_field resources_fields[] = {
     WHOLE("cpu", "CPU", FATE_RUN, 0, WHOLE_MAX),
     WHOLE("cores", "Cores", FATE_RUN, 0, NODE_CORES_MAX),
     WHOLE("memory", "MemoryMB", FATE_RUN, 0, WHOLE_MAX),
     WHOLE("memory_max", "MemoryMaxMB", FATE_RUN, SPEC_MEMORY_UNLIMITED, WHOLE_MAX),
-    REFUSED("device", "Devices", "remove it: cairn hands out no devices yet"),
+    BLOCKS("device", "Devices", FATE_RUN, &device),
     KEPT("disk", "DiskMB", WHOLE, WHOLE_MAX, NULL,
          "disk space is asked for by the group: ephemeral_disk { size = MB }"),
     KEPT("iops", "IOPS", WHOLE, WHOLE_MAX, NULL, "it has no meaning since Nomad 0.9"),

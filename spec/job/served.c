@@ -215,6 +215,7 @@ static void put_rest(const struct placing *placing, json_t *value)
     jobspec_put_deployment(value, sent, served->deployment_id);
     jobspec_add_given_cores(value, placing->given);
     put_preempted(served, value);
+    jobspec_add_given_devices(value, placing->given);
     if (served->canary)
         check(json_object_set_new(value, "Canary", json_true()) == 0);
     if (served->stop_after_lost_ns >= 0)

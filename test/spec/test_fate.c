@@ -280,6 +280,12 @@ static void complete(const struct path *path, const struct jobspec_schema *schem
         rest = check_of_service();
     if (schema == &jobspec_resources && text_equal(field->json, "Cores"))
         rest = json_pack("{s:i}", "CPU", 0);
+    bool of_device =
+        path->length > 1 && text_equal(path->blocks[path->length - 2]->json, "Devices");
+    if (of_device && text_equal(field->json, "LTarget")) /* it has names of its own */
+        assert_int_equal(json_object_set_new(object, "LTarget", json_string("${device.type}")), 0);
+    if (of_device)
+        rest = json_pack("{s:s, s:s}", "LTarget", "${device.model}", "RTarget", "x");
     if (rest != NULL)
         assert_int_equal(json_object_update_missing(object, rest), 0);
     json_decref(rest);
@@ -299,6 +305,8 @@ static json_t *reach(json_t *job, const struct path *path)
 
             if (text_equal(block->json, "Services"))
                 next = json_pack("[o]", i + 1 < path->length ? service() : json_object());
+            else if (text_equal(block->json, "Devices"))
+                next = json_pack("[{s:s}]", "Name", "gpu");
             else if (text_equal(block->json, "Checks"))
                 next = json_pack("[o]", i + 1 < path->length ? check_of_service() : json_object());
             else

@@ -306,8 +306,6 @@ static void test_what_is_not_made_yet_is_refused_by_name(void **state)
         {TASK ".Schedule", "{'Cron': {'Start': '* * * * *'}}",
          "task \"server\": Schedule is not supported yet"},
         {TASK ".Secrets", "[{'Name': 's'}]", "task \"server\": Secrets is not supported yet"},
-        {TASK ".Resources.Devices", "[{'Name': 'gpu', 'Count': 1}]",
-         "task \"server\": Devices is not supported yet"},
         {TASK ".Resources.NUMA", "{'Affinity': 'require'}",
          "task \"server\": NUMA is not supported yet"},
         {TASK ".Resources.SecretsMB", "2", "task \"server\": SecretsMB is not supported yet"},

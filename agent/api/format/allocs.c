@@ -279,7 +279,9 @@ static void put_allocated(struct writer *to, const struct alloc_spec *spec)
         put_number(to, "MemoryMaxMB", resources->memory_max_mb);
         put_end(to);
         put_network(to, spec, spec->tasks[i].name, "");
-        put_null(to, "Devices");
+        const char *given = spec->tasks[i].devices_json;
+        json_t *devices = given == NULL ? NULL : json_loads(given, 0, NULL);
+        put_json_new(to, "Devices", devices != NULL ? devices : json_null());
         put_end(to);
     }
     put_end(to);
