@@ -127,7 +127,7 @@ static int read_value(struct reader *reader, struct config_plugin *plugin, struc
 int reader_plugin(struct reader *reader, const char *name, struct hcl_place place,
                   const struct hcl_body *body, json_t *value)
 {
-    static const char *const drivers[] = {"docker", "qemu"};
+    static const char *const drivers[] = {"qemu"};
     struct config_plugins *plugins = &reader->config->plugins;
     const char *fault = name[0] == '\0' ? "must not be empty" : spec_plugin_fault(name);
     struct config_plugin *plugin;

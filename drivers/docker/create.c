@@ -260,6 +260,8 @@ static int add_given(struct builder *build)
     for (size_t i = 0; i < mounts->count; i++) {
         const struct spec_mount *mount = &mounts->items[i];
 
+        if (mount->is_node)
+            continue; /* the Engine is told of it as of a device: add_devices */
         if (mount->is_mount && !mount_is_point_at_once(mount->host))
             return err_set(build->err, ERR_GONE, "nothing is mounted on %.100s any more",
                            mount->host);
@@ -422,6 +424,14 @@ static void add_devices(struct builder *build)
             json_pack("{s:s, s:s, s:s}", "PathOnHost", block_text(device, "host_path"),
                       "PathInContainer", *inside == '\0' ? block_text(device, "host_path") : inside,
                       "CgroupPermissions", *rights == '\0' ? "rwm" : rights));
+    }
+    for (size_t i = 0; i < build->start->mounts.count; i++) {
+        const struct spec_mount *mount = &build->start->mounts.items[i];
+
+        if (mount->is_node) /* of those that the task was given */
+            add(list,
+                json_pack("{s:s, s:s, s:s}", "PathOnHost", mount->host, "PathInContainer",
+                          mount->inside, "CgroupPermissions", mount->read_only ? "r" : "rwm"));
     }
     set(build->host, "Devices", list);
 }

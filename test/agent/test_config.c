@@ -141,6 +141,7 @@ static void test_what_nomad_has_and_we_have_not_is_refused_by_name(void **state)
     refuse(fixture, "a.hcl", "vault {}\n", "a.hcl:1:1:", "vault is not available");
     refuse(fixture, "a.hcl", "client {\n  network_speed = 100\n}\n",
            "a.hcl:2:3:", "network_speed is not available in this release");
+    refuse(fixture, "a.hcl", "plugin \"qemu\" {}\n", "a.hcl:1:1:", "no plugin \"qemu\"");
     refuse(fixture, "a.hcl", "server {\n  bootstrap_expect = 1\n}\n",
            "a.hcl:2:3:", "server.bootstrap_expect is not available: cairn is no server");
     refuse(fixture, "a.hcl", "client {\n  server_join {\n    retry_max = 3\n  }\n}\n",

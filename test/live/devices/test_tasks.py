@@ -8,6 +8,8 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), '../drivers'))
+from engine import Engine  # noqa: E402
 from devices import DeviceNode, lacking, wait_for  # noqa: E402
 from lib import NO_RESCHEDULE, Refused, raw_exec, restart_policy, service, tap  # noqa: E402
 
@@ -156,6 +158,30 @@ def mounts_and_nodes_come_with_them_where_a_driver_mounts():
     node.finish()
 
 
+def a_container_is_told_of_nodes_as_of_devices():
+    engine = Engine()
+    engine.open()
+    node = DeviceNode(names=('a',), config=engine.config())
+    node.gives(mounts='ro', nodes=[{'task_path': '/dev/of-test', 'host_path': '/dev/zero',
+                                    'permissions': 'r'}])
+    node.start()
+    node.await_ready()
+    node.await_instances({'a': True})
+    wait_for('the driver to be well',
+             lambda: node.get('/v1/nodes')[0]['Drivers']['docker']['Healthy'])
+    made = job('box', driver='docker')
+    made['TaskGroups'][0]['Tasks'][0]['Config'] = {'image': 'img:1'}
+    node.run_job(made)
+    host = wait_for('a container', engine.one).body['HostConfig']
+    assert host['Devices'] == [{'PathOnHost': '/dev/zero', 'PathInContainer': '/dev/of-test',
+                                'CgroupPermissions': 'r'}], host
+    mounts = {mount['Target']: mount for mount in host['Mounts']}
+    assert '/dev/of-test' not in mounts, mounts
+    assert mounts['/devices/a']['ReadOnly'], mounts
+    node.finish()
+    engine.end()
+
+
 def a_task_waits_for_its_plugin_and_hears_of_a_refusal():
     node = started(names=('a',))
     node.run_job(job('one'))
@@ -179,6 +205,7 @@ def main():
                 one_that_is_replaced_has_its_devices_until_it_has_ended,
                 constraints_and_affinities_choose,
                 mounts_and_nodes_come_with_them_where_a_driver_mounts,
+                a_container_is_told_of_nodes_as_of_devices,
                 a_task_waits_for_its_plugin_and_hears_of_a_refusal])
 
 
