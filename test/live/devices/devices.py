@@ -3,6 +3,7 @@ gRPC."""
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -120,5 +121,19 @@ class DeviceNode(Node):
                 os.kill(pid, signal.SIGKILL)
 
     def close(self):
+        marks = set(re.findall(r' started node=([0-9a-f]{8})-', self.log(1 << 20)))
         super().close()
         end_processes(self.processes())
+        for root, _, _ in list(os.walk('/sys/fs/cgroup', topdown=False)):  # what it has started, too
+            if any('/cairn/%s-plugins' % mark in root for mark in marks):
+                wait_for('the cgroup to be empty', lambda path=root: self.remove(path), 5)
+
+    @staticmethod
+    def remove(cgroup):
+        try:
+            os.rmdir(cgroup)
+        except FileNotFoundError:
+            pass
+        except OSError:  # its last process is not reaped yet
+            return False
+        return True
