@@ -423,8 +423,8 @@ static bool is_welcome(struct api_request *request, const struct api_session *se
 
 /* In TASK of ALLOC of JOB, as they were given (JOB may be NULL); ACTION of it, or what the request
  * says. */
-static void enter(struct api_request *request, const char *job, const char *alloc, const char *task,
-                  const char *action)
+static void enter_task(struct api_request *request, const char *job, const char *alloc,
+                       const char *task, const char *action)
 {
     char accepted[WEBSOCKET_KEY_SIZE];
     bool terminal = false, shakes_hands = false;
@@ -485,8 +485,8 @@ void api_alloc_exec(struct api_request *request)
     const char *action = action_of(request, &good);
 
     if (good)
-        enter(request, http_query(request->exchange, "job"), request->argument,
-              http_query(request->exchange, "task"), action);
+        enter_task(request, http_query(request->exchange, "job"), request->argument,
+                   http_query(request->exchange, "task"), action);
 }
 
 void api_job_action(struct api_request *request)
@@ -497,8 +497,8 @@ void api_job_action(struct api_request *request)
     if (good && action == NULL)
         api_refuse(request, 400, "must provide action name");
     else if (good)
-        enter(request, request->argument, http_query(request->exchange, "allocID"),
-              http_query(request->exchange, "task"), action);
+        enter_task(request, request->argument, http_query(request->exchange, "allocID"),
+                   http_query(request->exchange, "task"), action);
 }
 
 void api_sessions_close(struct api *api)
