@@ -28,7 +28,7 @@ class Consul:
         self.token, self.version, self.unix_socket = token, version, unix_socket
         self.refused = set()  # names of services that are not taken
         self.lock = threading.RLock()
-        self.port, self.server = 0, None
+        self.port, self.server, self.away = 0, None, False
         self.start()
 
     @property
@@ -44,6 +44,9 @@ class Consul:
             protocol_version = 'HTTP/1.1'
 
             def handle_any(self):
+                if outer.away:  # a connection of before
+                    self.close_connection = True
+                    return
                 length = int(self.headers.get('Content-Length') or 0)
                 body = self.rfile.read(length)
                 status, text = outer.answer(self.command, self.path, body,
@@ -76,10 +79,12 @@ class Consul:
                     self.server_name, self.server_port = 'consul', self.socket.getsockname()[1]
             self.server = Server(('127.0.0.1', self.port), Answer)
             self.port = self.server.socket.getsockname()[1]
+        self.away = False
         threading.Thread(target=self.server.serve_forever, kwargs={'poll_interval': 0.02},
                          daemon=True).start()
 
     def stop(self):
+        self.away = True
         self.server.shutdown()
         self.server.server_close()
 

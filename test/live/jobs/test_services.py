@@ -154,9 +154,9 @@ def a_deployment_waits_until_its_check_passes():
     assert (one['Address'], one['Port']) == ('127.0.0.1', port['Value']), one
     assert deployment(node)['Status'] == 'running', deployment(node)
     assert (alloc['DeploymentStatus'] or {}).get('Healthy') is None, alloc['DeploymentStatus']
-    shown = node.cli('alloc', 'checks', alloc['ID'][:8]).stdout
+    shown = wait_for('what it says', lambda: [  # which at first is that nobody listens yet
+        text for text in [node.cli('alloc', 'checks', alloc['ID'][:8]).stdout] if '503' in text])[0]
     assert 'Status of 1 Nomad Service Checks' in shown and 'failure' in shown, shown
-    assert '503' in shown, shown
     shown = node.cli('alloc', 'status', alloc['ID'][:8]).stdout
     assert 'Nomad Service Checks:' in shown and 'healthiness' in shown, shown
     say(says, 'well')
