@@ -15,7 +15,6 @@ static const struct {
     const char *group, *name; /* group "": whatever begins with the name */
     const char *why;
 } missing[] = {
-    {"job",        "action",         "actions of tasks are not kept; use: cairn alloc exec"},
     {"job",        "allocs",         "use: cairn job status JOB"},
     {"job",        "deployments",    "use: cairn job status JOB, or: cairn deployment list"},
     {"job",        "init",           "README.md has jobs to begin with"},
@@ -42,7 +41,7 @@ static const struct {
     {"operator",   "scheduler",      "it has no other configuration than the jobs"},
     {"operator",   "snapshot",       "use: cairn journal export"},
     {"operator",   "utilization",    enterprise},
-    {"",           "action",         "actions of tasks are not kept; use: cairn alloc exec"},
+    {"",           "action",         "use: cairn job action"},
     {"",           "agent-info",     "use: cairn operator metrics"},
     {"",           "config",         "the agent says what is wrong with its configuration"},
     {"",           "exec",           "use: cairn alloc exec"},

@@ -16,7 +16,22 @@
 
 #include <cmocka.h>
 
-/* --- schemas, from the inside out; what is made is never freed --- */
+/* --- schemas, from the inside out; what is made is freed when the test is over --- */
+
+enum { KEPT_MAX = 4096 };
+
+static struct {
+    void *items[KEPT_MAX];
+    size_t count;
+} kept;
+
+static int forget(void **state)
+{
+    (void)state;
+    while (kept.count > 0)
+        free(kept.items[--kept.count]);
+    return 0;
+}
 
 static ProtobufCBinaryData text(const char *text)
 {
@@ -29,6 +44,8 @@ static ProtobufCBinaryData pack(const Wire__Spec *spec)
 
     bytes.data = malloc(bytes.len + 1);
     assert_non_null(bytes.data);
+    assert_true(kept.count < KEPT_MAX);
+    kept.items[kept.count++] = bytes.data;
     assert_int_equal(wire__spec__pack(spec, bytes.data), bytes.len);
     return bytes;
 }
@@ -294,11 +311,11 @@ static void test_schema_of_a_stranger_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_configuration_is_the_bytes_that_nomad_sends),
-        cmocka_unit_test(test_numbers_that_a_double_is_not_are_texts),
-        cmocka_unit_test(test_what_does_not_fit_is_refused_and_not_quoted),
-        cmocka_unit_test(test_what_is_said_twice_is_in_a_set_once),
-        cmocka_unit_test(test_schema_of_a_stranger_is_bounded),
+        cmocka_unit_test_teardown(test_configuration_is_the_bytes_that_nomad_sends, forget),
+        cmocka_unit_test_teardown(test_numbers_that_a_double_is_not_are_texts, forget),
+        cmocka_unit_test_teardown(test_what_does_not_fit_is_refused_and_not_quoted, forget),
+        cmocka_unit_test_teardown(test_what_is_said_twice_is_in_a_set_once, forget),
+        cmocka_unit_test_teardown(test_schema_of_a_stranger_is_bounded, forget),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

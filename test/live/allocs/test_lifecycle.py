@@ -341,7 +341,7 @@ def a_job_is_evaluated_and_started_where_a_user_asks():
     node.cli('job', 'stop', 'job')
     node.cli('job', 'start', '-detach', 'job')
     assert not node.get('/v1/job/job')['Stop']
-    said = node.cli('job', 'action', 'job', check=False)
+    said = node.cli('job', 'allocs', 'job', check=False)
     assert said.returncode == 3 and "is Nomad's" in said.stdout, said
     node.finish()
 
