@@ -86,7 +86,7 @@ def a_program_gets_what_it_was_given_and_outlives_the_daemon():
 
 def one_that_does_not_work_is_none():
     node, _ = open_node('#!/bin/sh\nexit 1\n')
-    wait_for('a look at it', lambda: ' drivers: exec=' in node.log())
+    wait_for('a look at it', lambda: ' drivers: docker=' in node.log())
     assert not node_facts(node)['Drivers']['java']['Healthy']
     node.run_job(service(program(jar_path='local/app.jar')))
     assert not node.allocs()

@@ -12,7 +12,7 @@ def open_node(config, *flags):
     command = node.command
     node.command = lambda: command() + list(flags)
     node.start()
-    wait_for('the drivers to be known', lambda: ' drivers: exec=' in node.log())
+    wait_for('the drivers to be known', lambda: ' drivers: docker=' in node.log())
     return node
 
 
