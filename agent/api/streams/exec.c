@@ -294,8 +294,8 @@ static size_t arguments_of(const struct api_session *session, const struct task_
         return 0;
     }
     ret_arguments[0] = action->command;
-    memcpy(ret_arguments + 1, action->arguments.items,
-           action->arguments.count * sizeof(*ret_arguments));
+    for (i = 0; i < action->arguments.count; i++)
+        ret_arguments[i + 1] = action->arguments.items[i];
     return action->arguments.count + 1;
 }
 
