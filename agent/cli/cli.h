@@ -70,6 +70,9 @@ bool cli_is_on(const struct cli *cli, const char *name);
 /* The COUNT-th value of a flag that may be given often, or NULL. */
 const char *cli_text_again(const struct cli *cli, const char *name, size_t count);
 
+/* True if VALUE is one of the flag NAME, or that was not given. */
+bool cli_is_asked_for(const struct cli *cli, const char *name, const char *value);
+
 const char *cli_argument(const struct cli *cli, size_t at); /* NULL if there is none */
 
 /* "job run" */

@@ -209,6 +209,18 @@ const char *cli_text_again(const struct cli *cli, const char *name, size_t count
     return NULL;
 }
 
+bool cli_is_asked_for(const struct cli *cli, const char *name, const char *value)
+{
+    const char *text;
+    size_t i;
+
+    for (i = 0; (text = cli_text_again(cli, name, i)) != NULL; i++) {
+        if (text_equal(text, value))
+            return true;
+    }
+    return i == 0;
+}
+
 const char *cli_argument(const struct cli *cli, size_t at)
 {
     return at < cli->arguments_count ? cli->arguments[at] : NULL;

@@ -46,6 +46,9 @@ void jobspec_check_actions(struct jobspec_work *work, const json_t *task)
         else if (is_there_before(actions, i, name))
             jobspec_complain(work, action, "", NULL, "there is more than one action \"%.128s\"",
                              name);
+        if (json_array_size(jobspec_list(action, "Args")) >= SPEC_SCRIPT_ARGUMENTS_MAX)
+            jobspec_complain(work, action, "Args", NULL, "an action has at most %d arguments",
+                             SPEC_SCRIPT_ARGUMENTS_MAX - 1);
         if (command[0] == '\0' || strlen(command) >= SPEC_PLACE_SIZE)
             jobspec_complain(work, action, "Command", "write command = \"/bin/...\"",
                              "the command of action \"%.128s\" must have 1 to %d bytes", name,

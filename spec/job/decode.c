@@ -161,6 +161,8 @@ static void decode_actions(struct decoding *decoding, const json_t *from, struct
         to->name = decoding_text(decoding, action, "Name", SPEC_ACTION_NAME_SIZE);
         to->command = decoding_text(decoding, action, "Command", SPEC_PLACE_SIZE);
         to->arguments = decoding_texts(decoding, action, "Args");
+        if (to->arguments.count >= SPEC_SCRIPT_ARGUMENTS_MAX)
+            decoding_damaged(decoding, "Args", "the arguments of an action");
     }
 }
 

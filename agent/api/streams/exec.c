@@ -288,11 +288,6 @@ static size_t arguments_of(const struct api_session *session, const struct task_
         return 0;
     }
     const struct spec_action *action = &spec->actions[i];
-    if (action->arguments.count >= DRIVER_SESSION_ARGUMENTS_MAX) {
-        (void)err_set(err, ERR_LIMIT, "an action has at most %d arguments",
-                      DRIVER_SESSION_ARGUMENTS_MAX - 1);
-        return 0;
-    }
     ret_arguments[0] = action->command;
     for (i = 0; i < action->arguments.count; i++)
         ret_arguments[i + 1] = action->arguments.items[i];

@@ -15,18 +15,11 @@ static const struct cli_flag action_flags[] = {
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
-static bool is_asked_for(const struct cli *cli, const char *flag, const char *name)
-{
-    const char *asked = cli_text(cli, flag, NULL);
-
-    return asked == NULL || text_equal(asked, name);
-}
-
 static bool is_meant(const struct cli *cli, const json_t *action)
 {
     return text_equal(cli_value(action, "Name"), cli_argument(cli, 0)) &&
-           is_asked_for(cli, "group", cli_value(action, "TaskGroupName")) &&
-           is_asked_for(cli, "task", cli_value(action, "TaskName"));
+           cli_is_asked_for(cli, "group", cli_value(action, "TaskGroupName")) &&
+           cli_is_asked_for(cli, "task", cli_value(action, "TaskName"));
 }
 
 /* The only one of LIST that is meant, borrowed; NULL after saying what is wrong. */

@@ -94,19 +94,6 @@ static int read_flags(struct restart *restart)
     return CLI_OK;
 }
 
-/* NAME is a value of FLAG, or that was not given. */
-static bool is_asked_for(const struct cli *cli, const char *flag, const char *name)
-{
-    const char *text;
-    size_t i;
-
-    for (i = 0; (text = cli_text_again(cli, flag, i)) != NULL; i++) {
-        if (text_equal(text, name))
-            return true;
-    }
-    return i == 0;
-}
-
 /* ALLOC runs, nobody has its place, and it is one of those that are asked for. */
 static bool is_meant(const struct cli *cli, const json_t *alloc)
 {
@@ -115,11 +102,11 @@ static bool is_meant(const struct cli *cli, const json_t *alloc)
     bool any = false;
 
     json_object_foreach(json_object_get(alloc, "TaskStates"), task, state) any =
-        any || is_asked_for(cli, "task", task);
+        any || cli_is_asked_for(cli, "task", task);
     return any && text_equal(cli_value(alloc, "DesiredStatus"), "run") &&
            text_equal(cli_value(alloc, "ClientStatus"), "running") &&
            *cli_value(alloc, "NextAllocation") == '\0' &&
-           is_asked_for(cli, "group", cli_value(alloc, "TaskGroup"));
+           cli_is_asked_for(cli, "group", cli_value(alloc, "TaskGroup"));
 }
 
 static int read_allocs(struct restart *restart)
@@ -278,7 +265,7 @@ static bool has_restarted(const struct cli *cli, const json_t *before, const jso
         const json_t *is = json_object_get(json_object_get(now, "TaskStates"), task);
         json_int_t first = json_integer_value(json_object_get(was, "Restarts"));
 
-        if (!text_equal(cli_value(was, "State"), "running") || !is_asked_for(cli, "task", task))
+        if (!text_equal(cli_value(was, "State"), "running") || !cli_is_asked_for(cli, "task", task))
             continue;
         if (json_integer_value(json_object_get(is, "Restarts")) <= first ||
             text_equal(cli_value(is, "State"), "pending"))
