@@ -228,7 +228,7 @@ static void test_only_a_job_that_was_stopped_is_started(void **state)
 static void test_commands_of_nomad_alone_have_a_reason(void **state)
 {
     (void)state;
-    assert_non_null(cli_missing("job", "action"));
+    assert_non_null(cli_missing("job", "allocs"));
     assert_non_null(cli_missing("", "var"));
     assert_null(cli_missing("job", "tag"));
     assert_null(cli_missing("job", "restart"));
