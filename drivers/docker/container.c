@@ -1,8 +1,8 @@
 /*
  * The life of a container, as docker.h has it.
  *
- *   IMAGE -> PULL -> CREATE -> START -> LOOK -> WAIT -> LOOK -> DRAIN -> its end is told
- *                        \______/______/^  \-- it has not started: that is told
+ *   IMAGE -> PULL -> NETWORK -> CREATE -> START -> LOOK -> WAIT -> LOOK -> DRAIN -> its end is told
+ *                        \________\________/______/^  \-- it has not started: that is told
  *
  * LOOK is where all roads meet: after a request whose answer is lost, after a crash, after the
  * Engine was away.  Nothing else says that a container runs or has ended, but for one thing: a
@@ -64,8 +64,7 @@ static int put_first(struct container *container, struct err *err)
 
 /* --- asking --- */
 
-/* Asks what the step waits for, MORE of what NAME is; if nobody can be asked, later. */
-static void ask_of(struct container *container, enum container_step step, const char *method,
+void container_ask(struct container *container, enum container_step step, const char *method,
                    const char *name, const char *more, const json_t *body,
                    void (*cb)(void *, const struct http_reply *))
 {
@@ -90,7 +89,7 @@ static void ask_of(struct container *container, enum container_step step, const 
 static void ask(struct container *container, enum container_step step, const char *method,
                 const char *more, void (*cb)(void *, const struct http_reply *))
 {
-    ask_of(container, step, method, container->name, more, NULL, cb);
+    container_ask(container, step, method, container->name, more, NULL, cb);
 }
 
 static void on_later(struct io_timer *timer)
@@ -410,12 +409,22 @@ static void on_created(void *ctx, const struct http_reply *reply)
         look(container);
 }
 
+void container_create(struct container *container)
+{
+    char more[PATH_QUERY_SIZE];
+
+    check(text_format(more, sizeof(more), "?name=%s", container->name));
+    container_ask(container, STEP_CREATE, "POST", "create", more, container->wanted, on_created);
+}
+
 void container_make(struct container *container, const char *image_id)
 {
     struct container_record *record = &container->record;
-    char more[PATH_QUERY_SIZE];
 
     check(json_object_set_new(container->wanted, "Image", json_string(image_id)) == 0);
+    if (container->sharer != NULL)
+        check(json_object_set_new(container->sharer, "Image", json_string(image_id)) == 0);
+    record->has_network = container->sharer != NULL;
     record->begun_unix_ns = loop_now_unix_ns();
     logs_find_first(container);
     if (put_first(container, &container->failed) != 0) {
@@ -423,8 +432,10 @@ void container_make(struct container *container, const char *image_id)
         return;
     }
     container->recorded = true;
-    check(text_format(more, sizeof(more), "?name=%s", container->name));
-    ask_of(container, STEP_CREATE, "POST", "create", more, container->wanted, on_created);
+    if (container->sharer != NULL)
+        network_share(container);
+    else
+        container_create(container);
 }
 
 /* --- signals --- */
@@ -583,7 +594,13 @@ static void on_removed(void *ctx, const struct http_reply *reply)
     if (container->run == NULL)
         return;
     struct run *run = container->run;
-    if (reply->status / 100 == 2 || reply->status == 404) {
+    bool is_gone = reply->status / 100 == 2 || reply->status == 404;
+    if (is_gone && !container->is_removed && container->record.has_network != 0) {
+        container->is_removed = true;
+        remove_it(container);
+        return;
+    }
+    if (is_gone) {
         if (!container->has_ended)
             run_conclude(run, NULL);
         run->ended = true;
@@ -603,17 +620,22 @@ static void on_removed(void *ctx, const struct http_reply *reply)
         later(container); /* its end is owed */
 }
 
-/* With force: whatever of it runs is killed. */
+/* With force: whatever of it runs is killed.  What shares its network goes last. */
 static void remove_it(struct container *container)
 {
     struct run *run = container->run;
+    char name[SHARER_NAME_SIZE];
 
     container_forget_request(container);
     logs_close(container);
     io_timer_stop(&container->kill);
     if (container->step != STEP_REMOVE)
         run->bound_ms = loop_now_ms() + REMOVE_BOUND_MS;
-    ask(container, STEP_REMOVE, "DELETE", "?force=1&v=1", on_removed);
+    if (container->is_removed)
+        sharer_name(&run->key, name);
+    else
+        check(text_copy(name, sizeof(name), container->name));
+    container_ask(container, STEP_REMOVE, "DELETE", name, "?force=1&v=1", NULL, on_removed);
 }
 
 /* --- calls --- */
@@ -649,7 +671,8 @@ void container_advance(struct run *run)
         if (run_has(run, CALL_DESTROY))
             conclude(container); /* which removes it */
     } else if (run_has(run, CALL_DESTROY) && container->recorded) {
-        if (container->step != STEP_CREATE && container->step != STEP_REMOVE) /* else it follows */
+        if (container->step != STEP_NETWORK && container->step != STEP_CREATE &&
+            container->step != STEP_REMOVE) /* else it follows */
             remove_it(container);
     } else if (!container->recorded &&
                (run_has(run, CALL_DESTROY) || container->record.stop_ms != 0)) {

@@ -9,6 +9,7 @@
  */
 #include "drivers/docker/docker.h"
 
+#include "drivers/shim/network.h"
 #include "io/scope.h"
 
 #include <errno.h>
@@ -233,13 +234,17 @@ static int add_security(struct builder *build)
 
 /* --- files --- */
 
+static void bind_in(json_t *mounts, const char *from, const char *to, bool read_only,
+                    const char *propagation)
+{
+    add(mounts, json_pack("{s:s, s:s, s:s, s:b, s:{s:s}}", "Type", "bind", "Source", from, "Target",
+                          to, "ReadOnly", read_only, "BindOptions", "Propagation", propagation));
+}
+
 static void add_bind(struct builder *build, const char *from, const char *to, bool read_only,
                      const char *propagation)
 {
-    json_t *mounts = json_object_get(build->host, "Mounts");
-
-    add(mounts, json_pack("{s:s, s:s, s:s, s:b, s:{s:s}}", "Type", "bind", "Source", from, "Target",
-                          to, "ReadOnly", read_only, "BindOptions", "Propagation", propagation));
+    bind_in(json_object_get(build->host, "Mounts"), from, to, read_only, propagation);
 }
 
 static int add_own(struct builder *build, const char *root, const char *name, const char *to,
@@ -483,36 +488,125 @@ static int add_ports(struct builder *build)
     return 0;
 }
 
-static void add_network(struct builder *build)
+/* True if START's task is in a network of its alloc.  Follows Nomad: "network_mode" of the job is
+ * one of the Engine's in any case. */
+static bool is_shared(const struct driver_start *start, const struct command *command)
 {
-    const struct docker_config *docker = &build->command->docker;
-    const char *mode = docker->network_mode == NULL || *docker->network_mode == '\0'
-                           ? "default"
-                           : docker->network_mode;
-    json_t *endpoint = json_object();
-    const char *resolv = build->start->resolv;
+    const char *mode = command->docker.network_mode;
 
-    set_text(build->host, "NetworkMode", mode);
-    set_list(build->host, "ExtraHosts", &docker->extra_hosts);
-    if (resolv != NULL && *resolv != '\0') {
-        add_bind(build, resolv, "/etc/resolv.conf", true, "rprivate");
-    } else {
-        set_list(build->host, "Dns", &docker->dns_servers);
-        set_list(build->host, "DnsSearch", &docker->dns_searches);
-        set_list(build->host, "DnsOptions", &docker->dns_options);
-    }
-    set_text(build->body, "MacAddress", docker->mac_address);
+    return start->network != NULL && *start->network != '\0' && (mode == NULL || *mode == '\0');
+}
+
+/* How names are found, of whoever has a network: a task that shares one shares that, too. */
+static void add_names_found(const struct docker_config *docker, json_t *host)
+{
+    set_list(host, "ExtraHosts", &docker->extra_hosts);
+    set_list(host, "Dns", &docker->dns_servers);
+    set_list(host, "DnsSearch", &docker->dns_searches);
+    set_list(host, "DnsOptions", &docker->dns_options);
+}
+
+static json_t *endpoint_of(const struct docker_config *docker)
+{
+    json_t *endpoint = json_object(), *addresses = json_object();
+
     set_list(endpoint, "Aliases", &docker->network_aliases);
-    json_t *addresses = json_object();
     set_text(addresses, "IPv4Address", docker->ipv4_address);
     set_text(addresses, "IPv6Address", docker->ipv6_address);
     if (json_object_size(addresses) > 0)
         check(json_object_set(endpoint, "IPAMConfig", addresses) == 0);
     json_decref(addresses);
+    return endpoint;
+}
+
+static void add_engines_network(struct builder *build)
+{
+    const struct docker_config *docker = &build->command->docker;
+    const char *mode = docker->network_mode == NULL || *docker->network_mode == '\0'
+                           ? "default"
+                           : docker->network_mode;
+    json_t *endpoint = endpoint_of(docker);
+
+    set_text(build->host, "NetworkMode", mode);
+    add_names_found(docker, build->host);
+    set_text(build->body, "Hostname", docker->hostname);
+    set_text(build->body, "MacAddress", docker->mac_address);
     if (json_object_size(endpoint) > 0)
         set(build->body, "NetworkingConfig",
             json_pack("{s:{s:O}}", "EndpointsConfig", mode, endpoint));
     json_decref(endpoint);
+}
+
+static int share_network(struct builder *build)
+{
+    const struct docker_config *docker = &build->command->docker;
+    char name[SHARER_NAME_SIZE];
+    json_t *endpoint = endpoint_of(docker);
+    bool is_of_engines = json_object_size(endpoint) > 0 ||
+                         (docker->mac_address != NULL && *docker->mac_address != '\0');
+
+    json_decref(endpoint);
+    if (is_of_engines)
+        return err_set(build->err, ERR_INVALID,
+                       "docker: \"mac_address\", \"network_aliases\" and addresses are of the "
+                       "Engine's networks, and the task is in that of its group");
+    if (build->start->hosts != NULL && *build->start->hosts != '\0' &&
+        docker->extra_hosts.count > 0)
+        return err_set(build->err, ERR_INVALID,
+                       "docker: \"extra_hosts\" cannot be beside a \"hostname\" of the group's "
+                       "network, which gives the task another /etc/hosts");
+    sharer_name(&build->start->key, name);
+    set(build->host, "NetworkMode", json_sprintf("container:%s", name));
+    /* Published by plugins, not by the Engine. */
+    (void)json_object_del(build->host, "PortBindings");
+    (void)json_object_del(build->body, "ExposedPorts");
+    if (build->start->hosts != NULL && *build->start->hosts != '\0')
+        add_bind(build, build->start->hosts, "/etc/hosts", true, "rprivate");
+    return 0;
+}
+
+static int add_network(struct builder *build)
+{
+    const char *resolv = build->start->resolv;
+    int code = 0;
+
+    if (is_shared(build->start, build->command))
+        code = share_network(build);
+    else
+        add_engines_network(build);
+    if (code == 0 && resolv != NULL && *resolv != '\0') {
+        add_bind(build, resolv, "/etc/resolv.conf", true, "rprivate");
+        (void)json_object_del(build->host, "Dns");
+        (void)json_object_del(build->host, "DnsSearch");
+        (void)json_object_del(build->host, "DnsOptions");
+    }
+    return code;
+}
+
+json_t *create_sharer(const struct drivers *drivers, const struct driver_start *start,
+                      const struct command *command)
+{
+    const struct docker_config *docker = &command->docker;
+    json_t *host, *body;
+
+    if (!is_shared(start, command))
+        return NULL;
+    /* Its root is the image's, of which it uses nothing; it may enter namespaces, and that only. */
+    host = json_pack("{s:s, s:[s], s:[s], s:b, s:s, s:s, s:[s], s:{s:s}, s:[]}", "NetworkMode",
+                     "none", "CapDrop", "ALL", "CapAdd", "SYS_ADMIN", "ReadonlyRootfs", true,
+                     "UsernsMode", "host", "Runtime", "runc", "SecurityOpt", "label=disable",
+                     "LogConfig", "Type", "none", "Mounts");
+    body = json_pack("{s:s, s:s, s:[s], s:[], s:{s:[s]}, s:o, s:o}", "User", "0:0", "WorkingDir",
+                     "/", "Entrypoint", NETWORK_PROGRAM, "Env", "Healthcheck", "Test", "NONE",
+                     "Labels", sharer_labels(drivers->node_mark, &start->key), "HostConfig", host);
+    check(host != NULL && body != NULL);
+    bind_in(json_object_get(host, "Mounts"), drivers->shim_path, NETWORK_PROGRAM, true, "rprivate");
+    bind_in(json_object_get(host, "Mounts"), start->network, NETWORK_NAMESPACE, true, "rprivate");
+    add_names_found(docker, host);
+    set_text(body, "Hostname",
+             docker->hostname != NULL && *docker->hostname != '\0' ? docker->hostname
+                                                                   : start->hostname);
+    return body;
 }
 
 /* --- all of it --- */
@@ -545,7 +639,6 @@ static void add_rest(struct builder *build)
         docker->pids_limit > 0 ? docker->pids_limit : build->drivers->config.docker.pids_limit;
 
     set_text(build->body, "User", build->start->task->user);
-    set_text(build->body, "Hostname", docker->hostname);
     set_text(build->body, "WorkingDir", command->work_dir);
     set(build->body, "Tty", json_boolean(docker->tty));
     set(build->body, "OpenStdin", json_boolean(docker->interactive));
@@ -599,10 +692,10 @@ json_t *create_body(const struct drivers *drivers, const struct driver_start *st
         code = add_files(&build);
     if (code == 0)
         code = add_ports(&build);
-    if (code == 0) {
-        add_network(&build);
+    if (code == 0)
+        code = add_network(&build);
+    if (code == 0)
         return build.body;
-    }
     json_decref(build.body);
     return NULL;
 }

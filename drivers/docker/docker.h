@@ -9,6 +9,9 @@
  *   the container's name   <task>-<alloc>.<generation>
  *   its labels             whose it is: this node's mark, alloc, task, generation
  *
+ * A task in a network of its alloc has a second container, whose name and labels are the same with
+ * an addition: network.c.
+ *
  * Making and starting are two requests; of each it is looked afterwards what came of it, so that
  * one whose answer is lost is found done or undone.  An Engine that does not answer is asked again,
  * as long as it takes: it says nothing about its containers.
@@ -28,7 +31,9 @@
 
 enum {
     CONTAINER_NAME_SIZE = SPEC_NAME_SIZE + UUID_TEXT_SIZE + 16,
+    SHARER_NAME_SIZE = CONTAINER_NAME_SIZE + 8,
     IMAGE_NAME_SIZE = 512,
+    NAMESPACE_PATH_SIZE = 256,
     LOG_STREAMS = 2, /* standard output and error */
 
     ENGINE_BOUND_MS = 120000, /* a request that makes or removes; storage may be slow */
@@ -65,15 +70,18 @@ struct container_record {
     uint64_t log_bytes_max, log_files_max; /* 0 bytes: output is not collected */
     struct log_position logs;
     char alloc_dir[512];
+    uint32_t has_network; /* there may be a container that shares its network with this one */
+    uint32_t zero;
 };
 
-_Static_assert(sizeof(struct container_record) == 720, "part of a format on disk");
+_Static_assert(sizeof(struct container_record) == 728, "part of a format on disk");
 _Static_assert(sizeof(struct container_record) <= TASK_RECORD_SIZE, "it has its place");
 
 enum container_step {
     STEP_IMAGE,  /* is the image there? */
     STEP_PULL,   /* it is not */
-    STEP_CREATE, /* from here on the container may exist */
+    STEP_NETWORK, /* the container that shares its network is made, started, and has it */
+    STEP_CREATE,  /* from here on the container may exist */
     STEP_START,  /* from here on it may run */
     STEP_LOOK,   /* how is it? */
     STEP_WAIT,   /* it runs */
@@ -103,6 +111,9 @@ struct container {
     struct http_request *request; /* that the step waits for */
 
     json_t *wanted; /* what to make; owned, secret; NULL: made, or found */
+    json_t *sharer; /* and what shares its network with that; owned; NULL: nothing does */
+    char namespace[NAMESPACE_PATH_SIZE]; /* of that network, "": none */
+    bool is_removed;                 /* and what shares its network with it goes now */
     char image[IMAGE_NAME_SIZE];
     char *auth; /* the header that shows who we are to a registry; owned, secret; NULL: nobody */
     bool force_pull, pulled;
@@ -165,11 +176,21 @@ void container_name(const struct driver_key *key, char to[CONTAINER_NAME_SIZE]);
 json_t *container_labels(const char *node_mark, const struct driver_key *key);
 bool container_key(const json_t *labels, const char *node_mark, struct driver_key *ret_key);
 
+/* The same of what shares its network with the container of KEY. */
+void sharer_name(const struct driver_key *key, char to[SHARER_NAME_SIZE]);
+json_t *sharer_labels(const char *node_mark, const struct driver_key *key);
+bool labels_are_sharers(const json_t *labels);
+
 /* --- create.c --- */
 
 /* What the Engine is asked to make for START; NULL and a reason. */
 json_t *create_body(const struct drivers *drivers, const struct driver_start *start,
                     const struct command *command, struct err *err);
+
+/* The same for what shares the network of START with it, NULL if nothing has to: the task is in the
+ * host's network, or in one of the Engine's. */
+json_t *create_sharer(const struct drivers *drivers, const struct driver_start *start,
+                      const struct command *command);
 
 /* --- config.c --- */
 
@@ -206,6 +227,18 @@ void image_look(struct container *container);
 void container_make(struct container *container, const char *image_id);
 void container_fail(struct container *container); /* a start, as `failed` says */
 void container_drained(struct container *container);
+
+/* Asks what the step waits for, MORE of what the container NAME is; if nobody can be asked, later.
+ */
+void container_ask(struct container *container, enum container_step step, const char *method,
+                   const char *name, const char *more, const json_t *body,
+                   void (*cb)(void *, const struct http_reply *));
+void container_create(struct container *container); /* what it may need is there */
+
+/* --- network.c --- */
+
+/* Makes what shares the network that the container is to be in, then container_create. */
+void network_share(struct container *container);
 
 /* --- record.c --- */
 

@@ -17,6 +17,7 @@
 #define LABEL_ALLOC "cairn.alloc_id"
 #define LABEL_TASK "cairn.task_name"
 #define LABEL_GENERATION "cairn.generation"
+#define LABEL_NETWORK "cairn.network" /* of what shares one */
 
 /* --- asking --- */
 
@@ -218,4 +219,25 @@ bool container_key(const json_t *labels, const char *node_mark, struct driver_ke
            text_equal(node, node_mark) &&
            text_format(name, sizeof(name), "%s.%s.%s", alloc, task, generation) &&
            key_from_name(name, ret_key);
+}
+
+void sharer_name(const struct driver_key *key, char to[SHARER_NAME_SIZE])
+{
+    char name[CONTAINER_NAME_SIZE];
+
+    container_name(key, name);
+    check(text_format(to, SHARER_NAME_SIZE, "%s.net", name));
+}
+
+json_t *sharer_labels(const char *node_mark, const struct driver_key *key)
+{
+    json_t *labels = container_labels(node_mark, key);
+
+    check(json_object_set_new(labels, LABEL_NETWORK, json_string("")) == 0);
+    return labels;
+}
+
+bool labels_are_sharers(const json_t *labels)
+{
+    return json_object_get(labels, LABEL_NETWORK) != NULL;
 }

@@ -31,7 +31,9 @@ struct container *container_new(const struct drivers *drivers, const struct driv
     check(container != NULL);
     record = &container->record;
     if (!text_copy(record->alloc_dir, sizeof(record->alloc_dir), start->alloc_dir) ||
-        !text_copy(container->image, sizeof(container->image), command->docker.image)) {
+        !text_copy(container->image, sizeof(container->image), command->docker.image) ||
+        !text_copy(container->namespace, sizeof(container->namespace),
+                   start->network == NULL ? "" : start->network)) {
         (void)err_set(err, ERR_LIMIT, "docker: a path or a name is too long");
         container_free(container);
         return NULL;
@@ -45,6 +47,7 @@ struct container *container_new(const struct drivers *drivers, const struct driv
     container->pull_timeout_ms = command->docker.pull_timeout_ms != 0
                                      ? command->docker.pull_timeout_ms
                                      : node->pull_timeout_ms;
+    container->sharer = create_sharer(drivers, start, command);
     container->wanted = create_body(drivers, start, command, err);
     if (container->wanted == NULL || image_auth(drivers, command, &container->auth, err) != 0) {
         container_free(container);
@@ -72,5 +75,6 @@ void container_free(struct container *container)
     free(container->progress);
     free(container->signal_call);
     json_decref(container->wanted);
+    json_decref(container->sharer);
     free(container);
 }

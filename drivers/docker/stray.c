@@ -21,7 +21,7 @@ struct stray {
     struct drivers *drivers; /* NULL: the room is closed */
     struct stray *next, **link;
     struct http_request *request;
-    char name[CONTAINER_NAME_SIZE]; /* "": it is the list of them */
+    char name[SHARER_NAME_SIZE]; /* "": it is the list of them */
 };
 
 static void on_time(struct io_timer *timer)
@@ -69,7 +69,7 @@ static void on_removed(void *ctx, const struct http_reply *reply)
 
 static void remove_stray(struct drivers *drivers, const char *name)
 {
-    char path[CONTAINER_NAME_SIZE + 32];
+    char path[SHARER_NAME_SIZE + 32];
     struct stray *stray = stray_new(drivers);
 
     (void)text_copy(stray->name, sizeof(stray->name), name); /* of the same size */
@@ -102,12 +102,15 @@ static void on_listed(void *ctx, const struct http_reply *reply)
         reply->status == 200 ? json_loadb(reply->body, reply->body_length, 0, NULL) : NULL;
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *labels = json_object_get(json_array_get(list, i), "Labels");
-        char name[CONTAINER_NAME_SIZE];
+        char name[SHARER_NAME_SIZE];
         struct driver_key key;
 
         if (!container_key(labels, drivers->node_mark, &key) || is_known(drivers, &key))
             continue;
-        container_name(&key, name);
+        if (labels_are_sharers(labels))
+            sharer_name(&key, name);
+        else
+            container_name(&key, name);
         remove_stray(drivers, name);
     }
     json_decref(list);

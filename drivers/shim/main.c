@@ -13,6 +13,7 @@
  * payload's main process and all that came of it, wherever that went: what does not die even then
  * is put back into the cgroup.
  */
+#include "drivers/shim/network.h"
 #include "drivers/shim/session.h"
 #include "drivers/shim/shim.h"
 
@@ -466,6 +467,8 @@ int main(int argc, char **argv)
 
     if (argc > 0 && text_equal(argv[0], SESSION_PROGRAM))
         session_main();
+    if (argc > 0 && text_equal(argv[0], NETWORK_PROGRAM))
+        network_main();
     if (argc != 2 || !text_equal(argv[0], NURSERY_PROGRAM)) {
         static const char usage[] = "cairn-shim " SHIM_VERSION " is started by the cairn daemon\n";
 

@@ -199,6 +199,10 @@ bool clients_any(const struct shim *shim); /* is a daemon listening? */
 /* session.c: the program by its other name; runs one command in a task that runs already */
 _Noreturn void session_main(void);
 
+/* --- network.c: cairn-shim under another name, too --- */
+
+_Noreturn void network_main(void);
+
 /* nothing.c: opens a mount namespace with nothing in it as SHIM_FD_NOTHING, which roots of payloads
  * begin in; not if it may not, as without root.  Signals of children are ignored. */
 void nothing_open(void);
