@@ -314,6 +314,17 @@ struct plan *plan_make(const struct drivers *drivers, const struct driver_start 
 
 void sessions_close(struct drivers *drivers); /* all end, and nobody is told */
 
+/* Commands that others than a helper of ours look after: what a session is to them.  Each tells its
+ * end by on_end of the calls that it was given, and is ended after that or before it. */
+struct session_way {
+    void (*end)(void *session); /* it is gone then */
+    void (*hold)(void *session, bool hold);
+    /* As driver_session_write and the two behind it; NULL: input goes nowhere. */
+    size_t (*write)(void *session, const char *bytes, size_t length);
+    void (*close_input)(void *session);
+    void (*resize)(void *session, uint16_t rows, uint16_t columns);
+};
+
 /* --- found.c: runs that an earlier life of the daemon left --- */
 
 /* True if TASK_FD, whose lock is held, says that the payload runs: who wanted to know is told, and
@@ -488,10 +499,11 @@ struct drivers {
     } share; /* what tasks have that ask for no processors */
 
     struct driver_session *sessions;
-    struct pretended *pretended; /* those of tasks without a process */
-    struct io_timer dangling;    /* looks for containers that nobody knows */
-    struct stray *strays;        /* those that are being removed, and the list of them */
-    struct call_list due;        /* completions to deliver */
+    struct pretended *pretended;                  /* those of tasks without a process */
+    struct container_session *container_sessions; /* and of containers */
+    struct io_timer dangling;                     /* looks for containers that nobody knows */
+    struct stray *strays; /* those that are being removed, and the list of them */
+    struct call_list due; /* completions to deliver */
     struct io_timer deliver;
 
     struct run *begin_first, **begin_end; /* that wait for their turn to begin, oldest first */
@@ -612,6 +624,9 @@ bool container_is_running(const struct run *run);
 
 /* Where its processes are, "" if that is not known. */
 const char *container_cgroup(const struct run *run);
+
+/* Commands in containers: what is still asked for them is not any more. */
+void container_sessions_close(struct drivers *drivers);
 
 /* Removes containers of this node that no file tells of, now and again and again. */
 void strays_look(struct drivers *drivers);

@@ -6,6 +6,7 @@
  * it; when it is the helper that was killed, we end what is in the session's cgroup.  A session
  * that is told to end stays until its helper has been reaped.
  */
+#include "drivers/docker/docker.h"
 #include "drivers/mock/mock.h"
 #include "drivers/mock/pretended.h"
 #include "drivers/shim/session.h"
@@ -30,8 +31,9 @@ struct stream {
 };
 
 struct driver_session {
-    struct drivers *drivers;     /* NULL: the room is closed */
-    struct pretended *pretended; /* owned; in a task without a process, in place of a helper */
+    struct drivers *drivers;       /* NULL: the room is closed */
+    const struct session_way *way; /* NULL: a helper of ours; else who looks after it, and */
+    void *others;                  /* what that knows of it; owned */
     struct driver_session_calls calls;
     bool over; /* nobody is told of anything any more */
     struct driver_session *next, **link;
@@ -91,7 +93,8 @@ static void close_all(struct driver_session *session)
 
 static void session_free(struct driver_session *session)
 {
-    pretended_free(session->pretended);
+    if (session->others != NULL)
+        session->way->end(session->others);
     close_all(session);
     io_watch_stop(&session->pidfd_watch);
     close_fd(&session->pidfd);
@@ -206,8 +209,8 @@ static void watch_outputs(struct driver_session *session)
 
 void driver_session_hold(struct driver_session *session, bool hold)
 {
-    if (session->pretended != NULL) {
-        pretended_hold(session->pretended, hold);
+    if (session->way != NULL) {
+        session->way->hold(session->others, hold);
         return;
     }
     session->held = hold;
@@ -282,6 +285,9 @@ static void add_input(struct driver_session *session, const char *bytes, size_t 
 
 size_t driver_session_write(struct driver_session *session, const char *bytes, size_t length)
 {
+    if (session->way != NULL)
+        return session->way->write == NULL ? 0
+                                           : session->way->write(session->others, bytes, length);
     if (!session->input_closed)
         add_input(session, bytes, length);
     return session->queue_used;
@@ -293,6 +299,12 @@ void driver_session_close_input(struct driver_session *session)
 
     if (session->input_closed)
         return;
+    if (session->way != NULL) {
+        session->input_closed = true;
+        if (session->way->close_input != NULL)
+            session->way->close_input(session->others);
+        return;
+    }
     if (session->terminal)
         add_input(session, end_of_input, sizeof(end_of_input));
     session->input_closed = true;
@@ -303,6 +315,8 @@ void driver_session_resize(struct driver_session *session, uint16_t rows, uint16
 {
     struct winsize size = {.ws_row = rows, .ws_col = columns};
 
+    if (session->way != NULL && session->way->resize != NULL)
+        session->way->resize(session->others, rows, columns);
     session->rows = rows;
     session->columns = columns;
     if (session->terminal && session->input_fd >= 0)
@@ -405,23 +419,31 @@ static void on_control(struct io_watch *watch, int events)
     on_said(session, &said, fds, count);
 }
 
-/* --- what is pretended --- */
+/* --- what others look after --- */
 
-static void on_pretended_output(void *ctx, bool is_stderr, const char *bytes, size_t length)
+static void on_others_output(void *ctx, bool is_stderr, const char *bytes, size_t length)
 {
     struct driver_session *session = ctx;
 
     session->calls.on_output(session->calls.ctx, is_stderr, bytes, length);
 }
 
-static void on_pretended_closed(void *ctx, bool is_stderr)
+static void on_others_closed(void *ctx, bool is_stderr)
 {
     struct driver_session *session = ctx;
 
     session->calls.on_closed(session->calls.ctx, is_stderr);
 }
 
-static void on_pretended_end(void *ctx, int code, const struct err *err)
+static void on_others_taken(void *ctx)
+{
+    struct driver_session *session = ctx;
+
+    if (session->calls.on_taken != NULL)
+        session->calls.on_taken(session->calls.ctx);
+}
+
+static void on_others_end(void *ctx, int code, const struct err *err)
 {
     tell_end(ctx, code, err);
 }
@@ -510,15 +532,11 @@ static void link_session(struct driver_session *session)
     drivers->sessions = session;
 }
 
-/* In a task that has no process. */
-static struct driver_session *pretend(struct drivers *drivers, const struct run *run,
-                                      const struct driver_session_calls *calls, struct err *err)
+/* One that has no helper; what it is to others, they say. */
+static struct driver_session *session_of_others(struct drivers *drivers,
+                                                const struct driver_session_calls *calls)
 {
     struct driver_session *session = calloc(1, sizeof(*session));
-    struct driver_session_calls passed = {.on_output = on_pretended_output,
-                                          .on_closed = on_pretended_closed,
-                                          .on_end = on_pretended_end,
-                                          .ctx = session};
 
     check(session != NULL);
     *session = (struct driver_session){
@@ -529,15 +547,49 @@ static struct driver_session *pretend(struct drivers *drivers, const struct run 
         .control = -1,
         .input_fd = -1,
         .outputs = {{.fd = -1}, {.fd = -1}},
-        .said = true, /* input goes nowhere */
     };
-    session->pretended = pretended_new(drivers, run, &passed, err);
-    if (session->pretended == NULL) {
-        free(session);
-        return NULL;
-    }
     link_session(session);
     return session;
+}
+
+static struct driver_session_calls calls_of_others(struct driver_session *session)
+{
+    return (struct driver_session_calls){.on_output = on_others_output,
+                                         .on_closed = on_others_closed,
+                                         .on_taken = on_others_taken,
+                                         .on_end = on_others_end,
+                                         .ctx = session};
+}
+
+/* In a task that has no process. */
+static struct driver_session *pretend(struct drivers *drivers, const struct run *run,
+                                      const struct driver_session_calls *calls, struct err *err)
+{
+    struct driver_session *session = session_of_others(drivers, calls);
+    struct driver_session_calls passed = calls_of_others(session);
+
+    session->way = &pretended_way;
+    session->others = pretended_new(drivers, run, &passed, err);
+    if (session->others != NULL)
+        return session;
+    session_free(session);
+    return NULL;
+}
+
+/* In a container. */
+static struct driver_session *ask_engine(struct run *run, const struct texts *command,
+                                         bool terminal, const struct driver_session_calls *calls,
+                                         struct err *err)
+{
+    struct driver_session *session = session_of_others(run->drivers, calls);
+    struct driver_session_calls passed = calls_of_others(session);
+
+    session->way = &container_session_way;
+    session->others = container_session_new(run, command, terminal, &passed, err);
+    if (session->others != NULL)
+        return session;
+    session_free(session);
+    return NULL;
 }
 
 struct driver_session *driver_session_new(struct drivers *drivers, const struct driver_start *start,
@@ -562,6 +614,8 @@ struct driver_session *driver_session_new(struct drivers *drivers, const struct 
         (void)err_set(err, ERR_GONE, "task \"%s\" is not running", start->key.task);
         return NULL;
     }
+    if (run->phase == RUN_CONTAINED)
+        return ask_engine(run, &instead, terminal, calls, err);
     struct plan *plan = plan_make(drivers, start, &instead, err);
     if (plan == NULL)
         return NULL;
@@ -611,4 +665,5 @@ void sessions_close(struct drivers *drivers)
         if (!session->working)
             session_free(session);
     }
+    container_sessions_close(drivers);
 }

@@ -234,13 +234,12 @@ static void on_waited(void *ctx, const struct http_reply *reply)
         later(container);
 }
 
-/* Where the kernel says that PID is. */
-static void find_cgroup(struct container *container, pid_t pid)
+void container_cgroup_of(const struct drivers *drivers, pid_t pid, char to[CGROUP_NAME_SIZE])
 {
-    bool unified = container->run->drivers->config.cgroup_mode == CGROUP_V2;
+    bool unified = drivers->config.cgroup_mode == CGROUP_V2;
     char path[PLACE_PATH_SIZE], line[CGROUP_NAME_SIZE + 128];
 
-    container->cgroup[0] = '\0';
+    to[0] = '\0';
     check(text_format(path, sizeof(path), "/proc/%d/cgroup", (int)pid));
     scoped_file FILE *file = fopen(path, "re");
     while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
@@ -252,7 +251,7 @@ static void find_cgroup(struct container *container, pid_t pid)
         *name++ = '\0';
         name[strcspn(name, "\n")] = '\0';
         if (unified ? controllers[1] == '\0' : text_lists(controllers + 1, "memory"))
-            (void)text_copy(container->cgroup, sizeof(container->cgroup),
+            (void)text_copy(to, CGROUP_NAME_SIZE,
                             name[0] == '/' ? name + 1 : name); /* one that is cut is none */
     }
 }
@@ -265,7 +264,7 @@ static void note_process(struct container *container, pid_t pid)
 
     if (pid <= 1 || proc_identify(pid, &payload, NULL) != 0)
         return; /* it has just ended, and that is told soon */
-    find_cgroup(container, pid);
+    container_cgroup_of(container->run->drivers, pid, container->cgroup);
     container->run->payload = payload;
     if (record->payload_pid == (uint32_t)payload.pid &&
         record->payload_ticks == payload.start_ticks)
@@ -745,7 +744,7 @@ bool container_take_up(struct run *run, int task_fd)
     struct proc_identity payload = {(pid_t)record->payload_pid, record->payload_ticks};
     if (record->payload_pid > 1 && proc_is_alive(&payload)) {
         run->payload = payload;
-        find_cgroup(container, payload.pid);
+        container_cgroup_of(run->drivers, payload.pid, container->cgroup);
         tell_running(container);
     }
     answer_calls(container);

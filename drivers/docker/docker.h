@@ -18,7 +18,8 @@
  *
  * Files: container.c the life, image.c looking for images and pulling them, create.c what is asked
  * for, credentials.c for whom, logs.c output, state.c what is known of one, record.c what is
- * written down, engine.c requests and what is read of their answers, stray.c what nobody knows,
+ * written down, engine.c requests and what is read of their answers, frames.c output as it comes,
+ * session.c commands in it, stray.c what nobody knows,
  * config.c the driver and what a job may say, probe.c whether there is an Engine.
  */
 #ifndef CAIRN_DRIVERS_DOCKER_DOCKER_H
@@ -78,16 +79,16 @@ _Static_assert(sizeof(struct container_record) == 728, "part of a format on disk
 _Static_assert(sizeof(struct container_record) <= TASK_RECORD_SIZE, "it has its place");
 
 enum container_step {
-    STEP_IMAGE,  /* is the image there? */
-    STEP_PULL,   /* it is not */
+    STEP_IMAGE,   /* is the image there? */
+    STEP_PULL,    /* it is not */
     STEP_NETWORK, /* the container that shares its network is made, started, and has it */
     STEP_CREATE,  /* from here on the container may exist */
-    STEP_START,  /* from here on it may run */
-    STEP_LOOK,   /* how is it? */
-    STEP_WAIT,   /* it runs */
-    STEP_DRAIN,  /* it has ended; its last output is fetched */
-    STEP_REMOVE, /* what is left of it goes */
-    STEP_LATER,  /* the Engine could not be asked; it is asked again */
+    STEP_START,   /* from here on it may run */
+    STEP_LOOK,    /* how is it? */
+    STEP_WAIT,    /* it runs */
+    STEP_DRAIN,   /* it has ended; its last output is fetched */
+    STEP_REMOVE,  /* what is left of it goes */
+    STEP_LATER,   /* the Engine could not be asked; it is asked again */
 };
 
 /* What the Engine says of a container. */
@@ -113,7 +114,7 @@ struct container {
     json_t *wanted; /* what to make; owned, secret; NULL: made, or found */
     json_t *sharer; /* and what shares its network with that; owned; NULL: nothing does */
     char namespace[NAMESPACE_PATH_SIZE]; /* of that network, "": none */
-    bool is_removed;                 /* and what shares its network with it goes now */
+    bool is_removed;                     /* and what shares its network with it goes now */
     char image[IMAGE_NAME_SIZE];
     char *auth; /* the header that shows who we are to a registry; owned, secret; NULL: nobody */
     bool force_pull, pulled;
@@ -235,6 +236,9 @@ void container_ask(struct container *container, enum container_step step, const 
                    void (*cb)(void *, const struct http_reply *));
 void container_create(struct container *container); /* what it may need is there */
 
+/* Where the kernel says that PID is, of the hierarchy by which memory is counted; "": nowhere. */
+void container_cgroup_of(const struct drivers *drivers, pid_t pid, char to[CGROUP_NAME_SIZE]);
+
 /* --- network.c --- */
 
 /* Makes what shares the network that the container is to be in, then container_create. */
@@ -251,6 +255,41 @@ void container_put_at(const struct container *container, off_t at, void *record,
 
 /* What the step waits for comes no more. */
 void container_forget_request(struct container *container);
+
+/* --- frames.c --- */
+
+enum { FRAME_HEAD = 8, FRAME_MAX = 1 << 20 }; /* the Engine cuts what it is given at 16 KiB */
+
+/* Zeroed at the beginning. */
+struct frames {
+    unsigned char head[FRAME_HEAD]; /* stream, 3 zeros, length in 4 bytes, the highest first */
+    size_t head_used, left;         /* of the frame that comes */
+    size_t stream;
+};
+
+struct frame_part {
+    size_t stream; /* 0: standard output, 1: error */
+    const char *bytes;
+    size_t length;
+    bool is_last; /* of its frame */
+};
+
+enum frames_found { FRAMES_PART, FRAMES_WAIT, FRAMES_STRANGE };
+
+/* The next part of a frame that BYTES of LENGTH, which move on, begin with; WAIT: they are used up;
+ * STRANGE: these are no frames. */
+enum frames_found frames_next(struct frames *frames, const char **bytes, size_t *length,
+                              struct frame_part *ret_part);
+
+/* --- session.c --- */
+
+/* A command in the container of RUN, which runs; it is run as the container is: root, namespaces,
+ * user, rights, environment.  CALLS come from the loop, on_end as the last.  NULL and a reason. */
+struct container_session *container_session_new(struct run *run, const struct texts *command,
+                                                bool terminal,
+                                                const struct driver_session_calls *calls,
+                                                struct err *err);
+extern const struct session_way container_session_way;
 
 /* --- logs.c --- */
 

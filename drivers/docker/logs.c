@@ -24,8 +24,7 @@
 
 enum {
     LOG_NAME_SIZE = SPEC_NAME_SIZE + 56,
-    FRAME_HEAD = 8,            /* stream, 3 zeros, length in 4 bytes, the highest first */
-    MESSAGE_MAX = 1 << 20,     /* the Engine cuts what it is given at 16 KiB */
+    MESSAGE_MAX = FRAME_MAX,
     NEW_SINCE_NS = 2000000000, /* messages may come out of order, by less */
     AGAIN_MS = 500,
     AGAIN_SLOWEST_MS = 10000,
@@ -50,10 +49,8 @@ struct logs {
     bool is_over; /* nothing more can be read */
     void (*on_drained)(struct container *container);
 
-    uint64_t skip; /* messages that were written before */
-    unsigned char head[FRAME_HEAD];
-    size_t head_used, left; /* of the message that comes */
-    size_t stream;
+    uint64_t skip;        /* messages that were written before */
+    struct frames frames; /* of the messages that come */
     struct bytes message, output[LOG_STREAMS];
     struct log_position position; /* with what waits in `output` */
 };
@@ -247,7 +244,7 @@ static void move_on(struct log_position *position, int64_t time_ns)
 }
 
 /* "<time> <what was written>"; false: it is no such thing. */
-static bool take_message(struct logs *logs, const char *bytes, size_t length)
+static bool take_message(struct logs *logs, size_t stream, const char *bytes, size_t length)
 {
     const char *space = memchr(bytes, ' ', length < 48 ? length : 48);
     int64_t time_ns;
@@ -259,7 +256,7 @@ static bool take_message(struct logs *logs, const char *bytes, size_t length)
         return true;
     }
     logs->skip = 0; /* the Engine does not have all of them any more */
-    add(&logs->output[logs->stream], space + 1, length - (size_t)(space + 1 - bytes));
+    add(&logs->output[stream], space + 1, length - (size_t)(space + 1 - bytes));
     move_on(&logs->position, time_ns);
     return true;
 }
@@ -277,7 +274,7 @@ static bool take_lines(struct logs *logs, const char *bytes, size_t length)
             return false;
         add(&logs->message, bytes, part);
         if (end != NULL) {
-            good = take_message(logs, logs->message.items, logs->message.used);
+            good = take_message(logs, 0, logs->message.items, logs->message.used);
             logs->message.used = 0;
         }
         bytes += part;
@@ -286,39 +283,23 @@ static bool take_lines(struct logs *logs, const char *bytes, size_t length)
     return good;
 }
 
-static bool begin_frame(struct logs *logs)
-{
-    const unsigned char *head = logs->head;
-
-    logs->left = (size_t)head[4] << 24 | (size_t)head[5] << 16 | (size_t)head[6] << 8 | head[7];
-    logs->stream = head[0] == 2;
-    logs->message.used = 0;
-    logs->head_used = 0;
-    return head[0] <= 2 && logs->left > 0 && logs->left <= MESSAGE_MAX;
-}
-
 static bool take_frames(struct logs *logs, const char *bytes, size_t length)
 {
-    while (length > 0) {
-        bool in_head = logs->left == 0;
-        size_t wanted = in_head ? FRAME_HEAD - logs->head_used : logs->left;
-        size_t part = length < wanted ? length : wanted;
+    enum frames_found found;
+    struct frame_part part;
+    bool good = true;
 
-        if (in_head) {
-            memcpy(logs->head + logs->head_used, bytes, part);
-            logs->head_used += part;
-            if (logs->head_used == FRAME_HEAD && !begin_frame(logs))
-                return false;
-        } else {
-            add(&logs->message, bytes, part);
-            logs->left -= part;
-            if (logs->left == 0 && !take_message(logs, logs->message.items, logs->message.used))
-                return false;
-        }
-        bytes += part;
-        length -= part;
+    while (good && (found = frames_next(&logs->frames, &bytes, &length, &part)) != FRAMES_WAIT) {
+        good = found == FRAMES_PART;
+        if (!good)
+            break;
+        add(&logs->message, part.bytes, part.length);
+        if (!part.is_last)
+            continue;
+        good = take_message(logs, part.stream, logs->message.items, logs->message.used);
+        logs->message.used = 0;
     }
-    return true;
+    return good;
 }
 
 /* --- following --- */
@@ -377,7 +358,8 @@ static void follow(struct logs *logs)
     cut_off(container);
     logs->position = *position;
     logs->skip = position->count;
-    logs->head_used = logs->left = logs->message.used = 0;
+    logs->frames = (struct frames){0};
+    logs->message.used = 0;
     for (size_t i = 0; i < LOG_STREAMS; i++)
         logs->output[i].used = 0;
     if (position->since_ns != 0)

@@ -75,9 +75,9 @@ static void on_looked(void *ctx, const struct http_reply *reply)
         return;
     }
     (void)err_set(&container->failed, ERR_IO, "the container that shares its network %s",
-                  !is_read       ? "is another one"
+                  !is_read      ? "is another one"
                   : !state.runs ? "has ended"
-                                 : "does not enter it");
+                                : "does not enter it");
     container->failed.recoverable = true;
     container_fail(container);
 }

@@ -91,13 +91,29 @@ static void on_time(struct io_timer *timer)
         go_on(pretended, next_ms == UINT64_MAX ? pretended->begun_ms + exec->run_for_ms : next_ms);
 }
 
-void pretended_hold(struct pretended *pretended, bool hold)
+static void pretended_end(void *session)
 {
+    struct pretended *pretended = session;
+
+    io_timer_stop(&pretended->timer);
+    *pretended->link = pretended->next;
+    if (pretended->next != NULL)
+        pretended->next->link = pretended->link;
+    mock_free(pretended->mock);
+    free(pretended);
+}
+
+static void pretended_hold(void *session, bool hold)
+{
+    struct pretended *pretended = session;
+
     if (hold)
         io_timer_stop(&pretended->timer);
     else
         go_on(pretended, 0);
 }
+
+const struct session_way pretended_way = {.end = pretended_end, .hold = pretended_hold};
 
 struct pretended *pretended_new(struct drivers *drivers, const struct run *run,
                                 const struct driver_session_calls *calls, struct err *err)
@@ -121,23 +137,11 @@ struct pretended *pretended_new(struct drivers *drivers, const struct run *run,
     if (code == 0 && !pretended->mock->command.mock.has_exec)
         code = err_set(err, ERR_UNSUPPORTED, "no exec command is configured");
     if (code != 0) {
-        pretended_free(pretended);
+        pretended_end(pretended);
         return NULL;
     }
     go_on(pretended, 0);
     return pretended;
-}
-
-void pretended_free(struct pretended *pretended)
-{
-    if (pretended == NULL)
-        return;
-    io_timer_stop(&pretended->timer);
-    *pretended->link = pretended->next;
-    if (pretended->next != NULL)
-        pretended->next->link = pretended->link;
-    mock_free(pretended->mock);
-    free(pretended);
 }
 
 void pretended_end_all(struct drivers *drivers, const struct driver_key *key)

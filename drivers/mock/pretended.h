@@ -10,8 +10,7 @@ struct pretended;
  * last. NULL and a reason: ERR_UNSUPPORTED where its config says nothing. */
 struct pretended *pretended_new(struct drivers *drivers, const struct run *run,
                                 const struct driver_session_calls *calls, struct err *err);
-void pretended_free(struct pretended *pretended); /* NULL is fine */
-void pretended_hold(struct pretended *pretended, bool hold);
+extern const struct session_way pretended_way;
 
 /* The task KEY has ended: so do they. */
 void pretended_end_all(struct drivers *drivers, const struct driver_key *key);
