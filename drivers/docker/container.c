@@ -234,28 +234,6 @@ static void on_waited(void *ctx, const struct http_reply *reply)
         later(container);
 }
 
-void container_cgroup_of(const struct drivers *drivers, pid_t pid, char to[CGROUP_NAME_SIZE])
-{
-    bool unified = drivers->config.cgroup_mode == CGROUP_V2;
-    char path[PLACE_PATH_SIZE], line[CGROUP_NAME_SIZE + 128];
-
-    to[0] = '\0';
-    check(text_format(path, sizeof(path), "/proc/%d/cgroup", (int)pid));
-    scoped_file FILE *file = fopen(path, "re");
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
-        char *controllers = strchr(line, ':');
-        char *name = controllers == NULL ? NULL : strchr(controllers + 1, ':');
-
-        if (name == NULL)
-            continue;
-        *name++ = '\0';
-        name[strcspn(name, "\n")] = '\0';
-        if (unified ? controllers[1] == '\0' : text_lists(controllers + 1, "memory"))
-            (void)text_copy(to, CGROUP_NAME_SIZE,
-                            name[0] == '/' ? name + 1 : name); /* one that is cut is none */
-    }
-}
-
 /* The process PID is its first one, and is known by when it began from now on. */
 static void note_process(struct container *container, pid_t pid)
 {
@@ -288,7 +266,6 @@ static void now_runs(struct container *container, const struct container_state *
     container->state = *state;
     json_decref(container->wanted);
     container->wanted = NULL;
-    note_process(container, state->pid);
     logs_follow(container, on_drained);
     ask(container, STEP_WAIT, "POST", "/wait?condition=not-running", on_waited);
     tell_running(container);
@@ -366,6 +343,10 @@ static void on_state(void *ctx, const struct http_reply *reply)
                       container->name);
         container_fail(container);
     } else if (state.runs) {
+        note_process(container, state.pid);
+        if (!container->is_swept)
+            container_sessions_sweep(run, reply);
+        container->is_swept = true;
         now_runs(container, &state);
     } else if (!state.was_started) {
         on_unstarted(container);
@@ -704,6 +685,7 @@ static void take(struct run *run, struct container *container)
 void container_begin(struct run *run, struct container *container)
 {
     take(run, container);
+    container->is_swept = true;
     image_look(container);
 }
 

@@ -126,6 +126,7 @@ struct container {
     bool told_running; /* that it runs was told to whoever asked */
     bool has_started;  /* the Engine has said so */
     bool start_asked;  /* and what failed, if it has not started, is that */
+    bool is_swept;     /* of what commands of an earlier life left in it */
     bool end_seen;     /* the Engine has told of the end by itself */
     bool has_ended;    /* how is in `end` */
     struct container_state state;
@@ -236,9 +237,6 @@ void container_ask(struct container *container, enum container_step step, const 
                    void (*cb)(void *, const struct http_reply *));
 void container_create(struct container *container); /* what it may need is there */
 
-/* Where the kernel says that PID is, of the hierarchy by which memory is counted; "": nowhere. */
-void container_cgroup_of(const struct drivers *drivers, pid_t pid, char to[CGROUP_NAME_SIZE]);
-
 /* --- network.c --- */
 
 /* Makes what shares the network that the container is to be in, then container_create. */
@@ -255,6 +253,9 @@ void container_put_at(const struct container *container, off_t at, void *record,
 
 /* What the step waits for comes no more. */
 void container_forget_request(struct container *container);
+
+/* Where the kernel says that PID is, of the hierarchy by which memory is counted; "": nowhere. */
+void container_cgroup_of(const struct drivers *drivers, pid_t pid, char to[CGROUP_NAME_SIZE]);
 
 /* --- frames.c --- */
 
@@ -290,6 +291,10 @@ struct container_session *container_session_new(struct run *run, const struct te
                                                 const struct driver_session_calls *calls,
                                                 struct err *err);
 extern const struct session_way container_session_way;
+
+/* Ends what commands of an earlier life of the daemon left in the container of RUN, as REPLY, in
+ * which the Engine says how that is, names them. */
+void container_sessions_sweep(struct run *run, const struct http_reply *reply);
 
 /* --- logs.c --- */
 

@@ -11,6 +11,7 @@
 #include "io/scope.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,11 @@ enum {
     CODE_AGAIN_MS = 20,
     CODE_MAX = 250, /* times: the end of the output comes before that of the command */
     ID_SIZE = 80,
+    SWEPT_MAX = 256, /* commands of a container that are looked at after a crash */
+    ENVIRONMENT_MAX = 128 << 10,
 };
+
+#define SESSION_MARKER "CAIRN_SESSION=" /* and the node's mark: in the environment of a command */
 
 struct container_session {
     struct drivers *drivers;
@@ -309,33 +314,61 @@ static void queue_input(struct container_session *session, const char *bytes, si
 
 /* --- the connection --- */
 
-/* The head of the answer is whole: 101, or 200 of older Engines. */
-static void take_head(struct container_session *session, size_t length)
+/* An answer that hands nothing over, and its body behind HEAD_LENGTH bytes, as far as that has
+ * come. */
+static void take_refusal(struct container_session *session, int status, size_t head_length)
 {
-    struct http_reply reply = {0};
-    char *end = NULL, *line = session->head;
+    struct http_reply reply = {.status = status,
+                               .body = session->head + head_length,
+                               .body_length = session->head_used - head_length};
 
-    line[length - 1] = '\0';
-    if (text_starts_with(line, "HTTP/1.1 "))
-        reply.status = (int)strtol(line + strlen("HTTP/1.1 "), &end, 10);
-    if (reply.status != 101 && reply.status != 200) {
-        reply.body = line + length;
-        reply.body_length = session->head_used - length;
-        if (reply.status == 0)
-            lost(session, "what answers is no Docker Engine");
-        else
-            fail(session, &reply);
-        return;
-    }
+    if (status == 0)
+        lost(session, "what answers is no Docker Engine");
+    else
+        fail(session, &reply);
+}
+
+static void take_over(struct container_session *session, size_t head_length)
+{
     session->handed_over = true;
     session->from = 0;
-    session->to = session->head_used - length;
+    session->to = session->head_used - head_length;
     check(session->to <= sizeof(session->bytes));
-    memcpy(session->bytes, session->head + length, session->to);
+    memcpy(session->bytes, session->head + head_length, session->to);
     if (session->rows != 0)
         container_session_way.resize(session, session->rows, session->columns);
     if (pass_input(session))
         pump(session);
+}
+
+/* How long the body is behind a head that says it, 0: it does not. */
+static size_t body_length(const char *head)
+{
+    static const char name[] = "\r\nContent-Length:";
+    const char *found = strcasestr(head, name);
+
+    return found == NULL ? 0 : (size_t)strtoul(found + strlen(name), NULL, 10);
+}
+
+/* The head of the answer is whole: 101, or 200 of older Engines; false: there is more to come of
+ * another one. */
+static bool take_head(struct container_session *session, size_t length, bool is_over)
+{
+    char *head = session->head, kept = head[length - 1];
+    int status = 0;
+
+    head[length - 1] = '\0'; /* of the empty line */
+    if (text_starts_with(head, "HTTP/1.1 "))
+        status = (int)strtol(head + strlen("HTTP/1.1 "), NULL, 10);
+    bool is_whole = is_over || session->head_used - length >= body_length(head);
+    head[length - 1] = kept;
+    if (status == 101 || status == 200)
+        take_over(session, length);
+    else if (is_whole || session->head_used == sizeof(session->head))
+        take_refusal(session, status, length);
+    else
+        return false;
+    return true;
 }
 
 static void read_head(struct container_session *session)
@@ -348,9 +381,9 @@ static void read_head(struct container_session *session)
     if (got > 0)
         session->head_used += (size_t)got;
     const char *end = memmem(session->head, session->head_used, "\r\n\r\n", 4);
-    if (end != NULL)
-        take_head(session, (size_t)(end - session->head) + 4);
-    else if (got <= 0 || session->head_used == sizeof(session->head))
+    if (end != NULL && take_head(session, (size_t)(end - session->head) + 4, got <= 0))
+        return;
+    if (got <= 0 || session->head_used == sizeof(session->head))
         lost(session, "the Docker Engine does not begin the command");
 }
 
@@ -431,6 +464,15 @@ static void connect_it(struct io_timer *timer)
 
 /* --- making it --- */
 
+static bool take_id(struct container_session *session, const char *id)
+{
+    if (id == NULL || id[0] == '\0' || id[strspn(id, "0123456789abcdef")] != '\0' ||
+        strlen(id) >= sizeof(session->id))
+        return false;
+    (void)text_copy(session->id, sizeof(session->id), id); /* fits */
+    return true;
+}
+
 static void on_made(void *ctx, const struct http_reply *reply)
 {
     struct container_session *session = ctx;
@@ -440,12 +482,9 @@ static void on_made(void *ctx, const struct http_reply *reply)
     session->request = NULL;
     json_t *body =
         reply->status == 201 ? json_loadb(reply->body, reply->body_length, 0, NULL) : NULL;
-    const char *id = json_string_value(json_object_get(body, "Id"));
-    bool is_id = id != NULL && id[0] != '\0' && id[strspn(id, "0123456789abcdef")] == '\0' &&
-                 text_copy(session->id, sizeof(session->id), id);
+    bool is_id = take_id(session, json_string_value(json_object_get(body, "Id")));
     json_decref(body);
     if (!is_id && reply->status == 201) {
-        session->id[0] = '\0';
         lost(session, "the Docker Engine's answer is none");
         return;
     }
@@ -456,19 +495,13 @@ static void on_made(void *ctx, const struct http_reply *reply)
     connect_it(&session->timer);
 }
 
-struct container_session *container_session_new(struct run *run, const struct texts *command,
-                                                bool terminal,
-                                                const struct driver_session_calls *calls,
-                                                struct err *err)
+static struct container_session *session_new(struct run *run)
 {
     struct drivers *drivers = run->drivers;
     struct container_session *session = calloc(1, sizeof(*session));
-    char name[CONTAINER_NAME_SIZE], path[CONTAINER_NAME_SIZE + 32];
 
     check(session != NULL);
     *session = (struct container_session){.drivers = drivers,
-                                          .calls = *calls,
-                                          .terminal = terminal,
                                           .fd = -1,
                                           .timer = {.ctx = session},
                                           .next = drivers->container_sessions,
@@ -476,14 +509,28 @@ struct container_session *container_session_new(struct run *run, const struct te
     if (session->next != NULL)
         session->next->link = &session->next;
     drivers->container_sessions = session;
-    container_name(&run->key, name);
-    (void)text_copy(session->cgroup, sizeof(session->cgroup), container_cgroup(run)); /* fits */
+    (void)text_copy(session->cgroup, sizeof(session->cgroup), run->container->cgroup); /* fits */
+    return session;
+}
 
+struct container_session *container_session_new(struct run *run, const struct texts *command,
+                                                bool terminal,
+                                                const struct driver_session_calls *calls,
+                                                struct err *err)
+{
+    struct container_session *session = session_new(run);
+    char name[CONTAINER_NAME_SIZE], path[CONTAINER_NAME_SIZE + 32];
+
+    session->calls = *calls;
+    session->terminal = terminal;
+    container_name(&run->key, name);
     json_t *words = json_array();
     for (size_t i = 0; i < command->count; i++)
         check(json_array_append_new(words, json_string(command->items[i])) == 0);
-    json_t *body = json_pack("{s:b, s:b, s:b, s:b, s:o}", "AttachStdin", true, "AttachStdout", true,
-                             "AttachStderr", true, "Tty", terminal, "Cmd", words);
+    json_t *marker = json_sprintf(SESSION_MARKER "%s", run->drivers->node_mark);
+    json_t *body =
+        json_pack("{s:b, s:b, s:b, s:b, s:o, s:[o]}", "AttachStdin", true, "AttachStdout", true,
+                  "AttachStderr", true, "Tty", terminal, "Cmd", words, "Env", marker);
     check(body != NULL);
     check(text_format(path, sizeof(path), "/containers/%s/exec", name));
     const struct engine_ask asked = {.method = "POST",
@@ -492,7 +539,7 @@ struct container_session *container_session_new(struct run *run, const struct te
                                      .secret = true,
                                      .cb = on_made,
                                      .ctx = session};
-    session->request = engine_ask(drivers, &asked, err);
+    session->request = engine_ask(run->drivers, &asked, err);
     json_decref(body);
     if (session->request != NULL)
         return session;
@@ -566,6 +613,29 @@ static void container_session_resize(void *others, uint16_t rows, uint16_t colum
 
 /* --- what is left of one that nobody listens to --- */
 
+/* True if PID was begun as a command of this node, and not by somebody who uses the Engine, too. */
+static bool is_ours(const struct container_session *session, pid_t pid)
+{
+    scoped_string char *environment = malloc(ENVIRONMENT_MAX);
+    char path[64], marker[sizeof(SESSION_MARKER) + NODE_MARK_SIZE];
+    size_t used = 0;
+
+    check(environment != NULL);
+    check(text_format(path, sizeof(path), "/proc/%d/environ", (int)pid));
+    check(text_format(marker, sizeof(marker), SESSION_MARKER "%s", session->drivers->node_mark));
+    scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && used < ENVIRONMENT_MAX) {
+        ssize_t got = read(fd, environment + used, ENVIRONMENT_MAX - used);
+
+        if (got <= 0)
+            break;
+        used += (size_t)got;
+    }
+    bool found = memmem(environment, used, marker, strlen(marker) + 1) != NULL;
+    explicit_bzero(environment, used);
+    return found;
+}
+
 static void on_rest(void *ctx, const struct http_reply *reply)
 {
     struct container_session *session = ctx;
@@ -583,29 +653,52 @@ static void on_rest(void *ctx, const struct http_reply *reply)
     json_decref(body);
     if (runs && pid > 1 && proc_identify(pid, &process, NULL) == 0) {
         container_cgroup_of(session->drivers, pid, cgroup);
-        if (cgroup[0] != '\0' && text_equal(cgroup, session->cgroup))
+        if (cgroup[0] != '\0' && text_equal(cgroup, session->cgroup) && is_ours(session, pid))
             (void)proc_signal(&process, SIGKILL, NULL); /* it has just ended */
     }
     session_free(session);
 }
 
-/* Nobody listens any more: what runs is ended, if something does. */
-static void give_up(struct container_session *session)
+static void ask_for_rest(struct container_session *session)
 {
     char path[ID_SIZE + 16];
-    bool may_run = session->id[0] != '\0' && session->handed_over && session->fd >= 0;
 
-    close_connection(session);
-    if (!may_run) {
-        session_free(session);
-        return;
-    }
     check(session->request == NULL); /* what was asked before has been answered */
     check(text_format(path, sizeof(path), "/exec/%s/json", session->id));
     const struct engine_ask asked = {.method = "GET", .path = path, .cb = on_rest, .ctx = session};
     session->request = engine_ask(session->drivers, &asked, NULL);
     if (session->request == NULL)
         session_free(session);
+}
+
+/* Nobody listens any more: what runs is ended, if something does. */
+static void give_up(struct container_session *session)
+{
+    bool may_run = session->id[0] != '\0' && session->handed_over && session->fd >= 0;
+
+    close_connection(session);
+    if (may_run)
+        ask_for_rest(session);
+    else
+        session_free(session);
+}
+
+void container_sessions_sweep(struct run *run, const struct http_reply *reply)
+{
+    json_t *body = json_loadb(reply->body, reply->body_length, 0, NULL);
+    const json_t *ids = json_object_get(body, "ExecIDs");
+
+    for (size_t i = 0; i < json_array_size(ids) && i < SWEPT_MAX; i++) {
+        const char *id = json_string_value(json_array_get(ids, i));
+        struct container_session *session = session_new(run);
+
+        session->is_ended = true;
+        if (take_id(session, id))
+            ask_for_rest(session);
+        else
+            session_free(session);
+    }
+    json_decref(body);
 }
 
 static void container_session_end(void *others)

@@ -1,6 +1,9 @@
 /* What the daemon knows of a container: from nothing, and to nothing. */
 #include "drivers/docker/docker.h"
 
+#include "io/scope.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,4 +80,26 @@ void container_free(struct container *container)
     json_decref(container->wanted);
     json_decref(container->sharer);
     free(container);
+}
+
+void container_cgroup_of(const struct drivers *drivers, pid_t pid, char to[CGROUP_NAME_SIZE])
+{
+    bool unified = drivers->config.cgroup_mode == CGROUP_V2;
+    char path[PLACE_PATH_SIZE], line[CGROUP_NAME_SIZE + 128];
+
+    to[0] = '\0';
+    check(text_format(path, sizeof(path), "/proc/%d/cgroup", (int)pid));
+    scoped_file FILE *file = fopen(path, "re");
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        char *controllers = strchr(line, ':');
+        char *name = controllers == NULL ? NULL : strchr(controllers + 1, ':');
+
+        if (name == NULL)
+            continue;
+        *name++ = '\0';
+        name[strcspn(name, "\n")] = '\0';
+        if (unified ? controllers[1] == '\0' : text_lists(controllers + 1, "memory"))
+            (void)text_copy(to, CGROUP_NAME_SIZE,
+                            name[0] == '/' ? name + 1 : name); /* one that is cut is none */
+    }
 }

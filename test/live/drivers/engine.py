@@ -1,8 +1,10 @@
 """A Docker Engine for tests: as much of its API as cairn asks for, on a UNIX socket, and what real ones
-do at bad moments.  Containers are pretended, but for one process of each, which gives them a pid."""
+do at bad moments.  Containers are pretended, but for one process of each, which gives them a pid and is
+in the network that they are in, and for what shares a network, which runs; so do commands in them."""
 import json
 import os
 import re
+import shutil
 import socketserver
 import subprocess
 import tempfile
@@ -11,6 +13,9 @@ import time
 import urllib.parse
 from http.server import BaseHTTPRequestHandler
 
+# Makes a root of files that are bound there, and runs the last of them in it.
+IN_ROOT = 'root=$1; shift; while [ $# -gt 1 ]; do touch "$root$2"; mount --bind "$1" "$root$2"; shift 2; done; ' \
+    'while [ -e "$root/wait" ]; do sleep 0.01; done; exec chroot "$root" "$1"'
 NEVER = '0001-01-01T00:00:00Z'
 
 
@@ -30,10 +35,37 @@ class Container:
 
     @property
     def running(self):
-        return self.process is not None
+        return self.process is not None and self.process.poll() is None
+
+    @property
+    def shares(self):
+        """Whether it is there for the network of another one."""
+        return 'cairn.network' in (self.body.get('Labels') or {})
+
+    def network(self):
+        return os.stat('/proc/%d/ns/net' % self.process.pid).st_ino
+
+    def line(self):
+        host = self.body.get('HostConfig') or {}
+        mode = host.get('NetworkMode', '')
+        if self.shares:
+            root = os.path.join(self.engine.dir, self.name)
+            os.mkdir(root)
+            if self.engine.hold_networks:
+                with open(root + '/wait', 'w', encoding='ascii'):
+                    pass
+            binds = [text for one in host['Mounts'] for text in (one['Source'], one['Target'])]
+            return ['unshare', '--mount', 'sh', '-ec', IN_ROOT, 'sh', root, *binds, self.body['Entrypoint'][0]]
+        if mode.startswith('container:'):
+            other = self.engine.containers.get(mode[len('container:'):])
+            if other is None or not other.running:
+                raise ValueError('cannot join network of a non running container')
+            return ['nsenter', '--net=/proc/%d/ns/net' % other.process.pid, 'sleep', '100000']
+        return ['sleep', '100000']
 
     def start(self):
-        self.process = subprocess.Popen(['sleep', '100000'], start_new_session=True)
+        self.process = subprocess.Popen(self.line(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        start_new_session=True)
         self.started = stamp(time.time_ns())
         self.engine.starts.append(self.name)
 
@@ -48,6 +80,10 @@ class Container:
             self.code, self.oom, self.finished = code, oom, stamp(time.time_ns())
             self.engine.changed.notify_all()
 
+    def let_go(self):
+        """It may enter the network that it is there for."""
+        os.unlink(os.path.join(self.engine.dir, self.name, 'wait'))
+
     def say(self, text, stream=1, at_ns=None):
         with self.engine.changed:
             self.messages.append((at_ns or time.time_ns(), stream, text.encode()))
@@ -55,10 +91,58 @@ class Container:
 
     def inspected(self):
         return {'Id': self.id, 'Name': '/' + self.name,
+                'ExecIDs': [one.id for one in self.engine.commands.values() if one.container is self] or None,
                 'Config': dict(self.body, Labels=self.body.get('Labels') or {}),
                 'State': {'Running': self.running, 'Dead': False, 'OOMKilled': self.oom,
                           'Pid': self.process.pid if self.process else 0, 'ExitCode': self.code,
                           'Error': self.error, 'StartedAt': self.started, 'FinishedAt': self.finished}}
+
+
+class Command:
+    def __init__(self, container, body):
+        self.container, self.body = container, body
+        self.id = os.urandom(32).hex()
+        self.process, self.code, self.sizes = None, None, []
+
+    def run(self, connection):
+        """Over a connection that is its own: frames of what it writes, and its input."""
+        body = self.body
+        env = dict(os.environ, **dict(one.split('=', 1) for one in body.get('Env') or []))
+        self.process = subprocess.Popen(body['Cmd'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, env=env, start_new_session=True)
+        lock = threading.Lock()
+
+        def pass_on(stream, pipe):
+            for text in iter(lambda: os.read(pipe.fileno(), 5000), b''):
+                head = b'' if body['Tty'] else bytes([stream, 0, 0, 0]) + len(text).to_bytes(4, 'big')
+                with lock:
+                    try:
+                        connection.sendall(head + text)
+                    except OSError:
+                        return
+
+        def take():
+            try:
+                while text := connection.recv(65536):
+                    self.process.stdin.write(text)
+                    self.process.stdin.flush()
+                self.process.stdin.close()
+            except OSError:
+                pass
+
+        threads = [threading.Thread(target=pass_on, args=(1, self.process.stdout)),
+                   threading.Thread(target=pass_on, args=(2, self.process.stderr))]
+        for thread in threads:
+            thread.start()
+        threading.Thread(target=take, daemon=True).start()
+        for thread in threads:
+            thread.join()
+        code = self.process.wait()
+        self.code = code if code >= 0 else 128 - code
+
+    def inspected(self):
+        runs = self.process is not None and self.code is None
+        return {'ID': self.id, 'Running': runs, 'ExitCode': self.code, 'Pid': self.process.pid if self.process else 0}
 
 
 class Fault:
@@ -146,6 +230,8 @@ class Handler(BaseHTTPRequestHandler):
         elif words == ['containers', 'json']:
             self.answer(200, [{'Id': one.id, 'Names': ['/' + one.name], 'Labels': one.body['Labels']}
                               for one in engine.containers.values()])
+        elif words[0] == 'exec' and words[1] in engine.commands:
+            self.of_command(engine.commands[words[1]])
         elif words[0] == 'containers':
             container = engine.containers.get(words[1])
             if container is None:
@@ -178,6 +264,20 @@ class Handler(BaseHTTPRequestHandler):
             engine.changed.notify_all()
         self.answer(201, {'Id': container.id, 'Warnings': []})
 
+    def of_command(self, command):
+        verb = self.words[2]
+        if verb == 'json':
+            self.answer(200, command.inspected())
+        elif verb == 'resize':
+            command.sizes.append((int(self.query['h']), int(self.query['w'])))
+            self.answer(200)
+        elif verb == 'start':
+            # What is read of the connection by now is lost, as by real ones.
+            self.wfile.write(b'HTTP/1.1 101 UPGRADED\r\nContent-Type: application/vnd.docker.raw-stream\r\n'
+                             b'Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n')
+            command.run(self.connection)
+            self.close_connection = True
+
     def of_container(self, container):
         engine, verb = self.server.engine, self.words[2] if len(self.words) > 2 else ''
         if self.command == 'DELETE':
@@ -190,10 +290,18 @@ class Handler(BaseHTTPRequestHandler):
         elif verb == 'start':
             with engine.changed:
                 was_running = container.running
-                if not was_running:
-                    container.start()
+                try:
+                    if not was_running:
+                        container.start()
+                except ValueError as error:
+                    self.answer(409, {'message': str(error)})
+                    return
                 engine.changed.notify_all()
             self.answer(304 if was_running else 204)
+        elif verb == 'exec':
+            command = Command(container, json.loads(self.body))
+            engine.commands[command.id] = command
+            self.answer(201, {'Id': command.id})
         elif verb == 'kill':
             if not container.running:
                 self.answer(409, {'message': 'Container is not running'})
@@ -260,7 +368,8 @@ class Engine:
         self.dir = tempfile.mkdtemp(prefix='engine-')
         self.socket = os.path.join(self.dir, 'engine.sock')
         self.changed = threading.Condition(threading.RLock())
-        self.containers, self.images, self.registry = {}, {'img:1'}, set()
+        self.containers, self.commands, self.images, self.registry = {}, {}, {'img:1'}, set()
+        self.hold_networks = False  # what shares one enters it when it is told to
         self.faults, self.requests, self.auths, self.starts, self.made = [], [], [], [], []
         self.deadly = {15: 143}  # signals that end a container, and with which code
         self.server, self.stopped = None, True
@@ -292,9 +401,9 @@ class Engine:
         return fault
 
     def one(self):
-        """The only container there is, or None."""
+        """The only container there is, or None, but for those that are there for another one's network."""
         with self.changed:
-            found = list(self.containers.values())
+            found = [one for one in self.containers.values() if not one.shares]
         assert len(found) <= 1, [one.name for one in found]
         return found[0] if found else None
 
@@ -303,7 +412,7 @@ class Engine:
             container.end(137)
         if not self.stopped:
             self.close()
-        os.rmdir(self.dir)
+        shutil.rmtree(self.dir)
 
     def count(self, method, path):
         with self.changed:

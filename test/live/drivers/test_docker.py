@@ -4,14 +4,16 @@ wrong, by half, late or not at all, is away and comes back, and loses containers
 it makes a second container, an end that was none, an exit code, or a line of output twice or never."""
 import base64
 import contextlib
+import glob
 import json
 import os
+import subprocess
 import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))
 sys.path.insert(0, os.path.dirname(__file__))
-from engine import Container, Engine  # noqa: E402
+from engine import Command, Container, Engine  # noqa: E402
 from lib import (NO_RESCHEDULE, Node, Refused, events, exit_codes, milliseconds,  # noqa: E402
                  raw_exec, restart_policy, service, tap, wait_for)
 
@@ -33,7 +35,7 @@ def open_node(more='', config=''):
 def finish(node, engine):
     mark = node.node_mark()
     node.finish()
-    assert engine.one() is None, mark
+    assert not engine.containers, (mark, list(engine.containers))
     engine.end()
 
 
@@ -116,13 +118,6 @@ def what_cannot_be_done_is_refused_by_name():
             raise AssertionError('not refused: %r' % config)
         except Refused as answer:
             assert words in answer.text, (words, answer.text)
-    job = once(docker())
-    job['TaskGroups'][0]['Networks'] = [{'Mode': 'bridge'}]
-    try:
-        node.run_job(job)
-        raise AssertionError('a network of its own is not refused')
-    except Refused as answer:
-        assert 'does not support "bridge" networking mode' in answer.text, answer.text
     for words, config in (('does not allow "privileged"', {'privileged': True}),
                           ('does not allow pid_mode', {'pid_mode': 'host'}),
                           ('does not allow the runtime', {'runtime': 'kata'}),
@@ -388,6 +383,175 @@ def logs_are_rotated_and_the_oldest_go():
     finish(node, engine)
 
 
+def in_network(job, **network):
+    job['TaskGroups'][0]['Networks'] = [dict({'Mode': 'none'}, **network)]
+    return job
+
+
+def namespace_of(node):
+    (path,) = glob.glob('/run/netns/cairn-%s-*' % node.node_mark())
+    return os.stat(path).st_ino
+
+
+def a_task_starts_when_the_network_of_its_group_is_there_to_share():
+    node, engine = open_node()
+    engine.hold_networks = True
+    task = docker(ports=['www'], extra_hosts=['x:1.2.3.4'], dns_servers=['10.0.0.1'])
+    node.run_job(in_network(once(task), DynamicPorts=[{'Label': 'www', 'To': 80}]))
+    wait_for('the other one to run', lambda: len(engine.starts) == 1)
+    name = engine.starts[0]
+    sharer = engine.containers[name]
+    wait_for('it to be looked at', lambda: engine.count('GET', '/containers/%s/json' % name) > 2)
+    assert engine.made == [name] and sharer.network() != namespace_of(node), engine.made
+    sharer.let_go()
+    wait_for('it to run', node.running)
+    container = engine.one()
+    assert container.network() == sharer.network() == namespace_of(node)
+    body, host = sharer.body, sharer.body['HostConfig']
+    assert name == container.name + '.net' and body['Image'] == 'sha256:img:1' and body['User'] == '0:0', body
+    assert (host['NetworkMode'], host['CapDrop'], host['CapAdd']) == ('none', ['ALL'], ['SYS_ADMIN']), host
+    assert 'Privileged' not in host and body['Env'] == [] and host['ReadonlyRootfs'], body
+    assert (host['ExtraHosts'], host['Dns']) == (['x:1.2.3.4'], ['10.0.0.1']), host
+    host = container.body['HostConfig']
+    assert host['NetworkMode'] == 'container:' + name, host
+    assert not {'PortBindings', 'ExtraHosts', 'Dns'} & set(host) and 'ExposedPorts' not in container.body, host
+    with open('/proc/%d/status' % sharer.process.pid, encoding='ascii') as status:
+        assert 'CapEff:\t0000000000000000' in status.read(), 'it has rights that it does not need any more'
+    node.call('DELETE', '/v1/job/job')
+    wait_for('its end', node.dead)
+    finish(node, engine)
+
+
+def a_network_that_cannot_be_shared_is_no_start():
+    node, engine = open_node()
+    for method, path, words in (('POST', r'create\?name=.*net$', 'it hurts'), ('POST', r'\.net/start', 'it hurts'),
+                                ('GET', r'\.net/json', 'it hurts')):
+        engine.fail(method, path)
+        node.run_job(in_network(once(docker())))
+        state = wait_for(words, node.dead)
+        assert words in json.dumps(state) and 'shares its network' in json.dumps(state), (words, state)
+        wait_for('all to go', lambda: not engine.containers)
+        node.purge()
+    engine.hold_networks = True
+    node.run_job(in_network(once(docker())))
+    wait_for('the other one to run', lambda: len(engine.starts) > 0 and engine.containers)
+    for container in list(engine.containers.values()):
+        container.end(1)
+    state = wait_for('its end', node.dead)
+    assert 'shares its network has ended' in json.dumps(state), state
+    wait_for('all to go', lambda: not engine.containers)
+    node.purge()
+    for words, config in (('are of the Engine', {'mac_address': '02:00:00:00:00:01'}),
+                          ('are of the Engine', {'network_aliases': ['x']})):
+        node.run_job(in_network(once(docker(**config))))
+        state = wait_for(words, node.dead)
+        assert words in json.dumps(state), (words, state)
+        node.purge()
+    engine.hold_networks = False
+    body = run(node, engine, job=in_network(once(docker(network_mode='host')))).body
+    assert body['HostConfig']['NetworkMode'] == 'host' and len(engine.containers) == 1, body
+    finish(node, engine)
+
+
+def a_daemon_that_dies_while_a_network_is_shared_leaves_nothing():
+    node, engine = open_node()
+    for method, path in (('POST', r'create\?name=.*net$'), ('POST', r'\.net/start'), ('GET', r'\.net/json'),
+                         ('DELETE', r'\.net\?')):
+        let_go = threading.Event()
+        if method == 'DELETE':
+            run(node, engine, job=in_network(service(docker())))
+        under_way = engine.fail(method, path, do=True, wait=let_go)
+        if method == 'DELETE':
+            node.call('DELETE', '/v1/job/job')
+        else:
+            node.run_job(in_network(service(docker(), restart=restart_policy(3))))
+        assert under_way.seen.wait(60)
+        node.kill()
+        let_go.set()
+        node.start()
+        if method != 'DELETE':
+            wait_for('it to run', node.running, limit_s=60)
+            container = engine.one()
+            wait_for('the others to go', lambda: sorted(engine.containers) ==  # noqa: B023
+                     [container.name, container.name + '.net'])  # noqa: B023
+            assert container.network() == namespace_of(node)
+            node.call('DELETE', '/v1/job/job')
+        wait_for('its end', node.dead)
+        wait_for('all to go', lambda: not engine.containers)
+        node.purge()
+    finish(node, engine)
+
+
+def exec_line(node, alloc, *words):
+    return {'args': [os.path.join(node.build, 'cairn'), 'alloc', 'exec', '-task', 't', alloc, *words], 'text': True,
+            'env': dict(os.environ, NOMAD_ADDR='http://127.0.0.1:%d' % node.port), 'stdout': subprocess.PIPE,
+            'stderr': subprocess.PIPE}
+
+
+def execute(node, alloc, *words, given=''):
+    return subprocess.run(**exec_line(node, alloc, *words), input=given, timeout=120, check=False)
+
+
+def commands_run_in_a_task():
+    node, engine = open_node()
+    container = run(node, engine)
+    alloc = node.alloc('job', 'g')['ID']
+    done = execute(node, alloc, '/bin/sh', '-c', 'cat; echo err >&2; exit 7', given='in\n' * 100000)
+    assert (done.stdout, done.stderr, done.returncode) == ('in\n' * 100000, 'err\n', 7), \
+        (len(done.stdout), done.stderr, done.returncode)
+    for fault, words in (({'status': 409}, 'the task has ended'), ({'status': 500}, 'it hurts'),
+                         ({'status': 201, 'body': '{"Id": "../../x"}'}, 'answer is none'),
+                         ({'status': 201, 'body': 'x'}, 'answer is none')):
+        engine.fail('POST', '/exec$', **fault)
+        done = execute(node, alloc, '/bin/true')
+        assert done.returncode != 0 and words in done.stderr, (words, done)
+    for fault, words in (({'status': 500}, 'it hurts'), ({'status': 404}, 'the task has ended'),
+                         ({'status': 101, 'body': '\7 no frame'}, 'no output of a command')):
+        engine.fail('POST', '^/exec/.*/start', **fault)
+        done = execute(node, alloc, '/bin/true')
+        assert done.returncode != 0 and words in done.stderr, (words, done)
+    engine.fail('GET', '^/exec/.*/json', status=404)
+    done = execute(node, alloc, '/bin/true')
+    assert done.returncode != 0 and 'the task has ended' in done.stderr, done
+    container.end(0)
+    wait_for('its end', node.dead)
+    done = execute(node, alloc, '/bin/true')
+    assert done.returncode != 0 and 'not running' in done.stderr, done
+    finish(node, engine)
+
+
+def what_commands_leave_is_ended():
+    node, engine = open_node()
+    run(node, engine)
+    alloc = node.alloc('job', 'g')['ID']
+
+    def begin(before):
+        client = subprocess.Popen(**exec_line(node, alloc, '/bin/sleep', '100000'), stdin=subprocess.PIPE)
+        wait_for('it to run', lambda: [one for one in engine.commands.values() if one not in before and one.process])
+        (command,) = [one for one in engine.commands.values() if one not in before]
+        return client, command
+
+    client, command = begin([])
+    client.kill()  # who listened is gone
+    client.communicate()
+    wait_for('it to be ended', lambda: command.code == 137)
+    client, left = begin([command])
+    theirs = subprocess.Popen(['/bin/sleep', '100000'], start_new_session=True)  # of who uses the Engine, too
+    with engine.changed:
+        other = Command(left.container, {})
+        other.process = theirs
+        engine.commands[other.id] = other
+    node.kill()
+    client.communicate()
+    assert left.code is None
+    node.start()
+    wait_for('it to be ended', lambda: left.code == 137)
+    assert theirs.poll() is None, 'it was not ours'
+    theirs.kill()
+    theirs.wait()
+    finish(node, engine)
+
+
 def a_daemon_that_dies_at_any_point_of_a_start_and_a_stop_leaves_one_container():
     point = 0
     while True:
@@ -398,7 +562,7 @@ def a_daemon_that_dies_at_any_point_of_a_start_and_a_stop_leaves_one_container()
         died = scenario(node, engine, point)
         for name in engine.starts:
             assert engine.starts.count(name) == 1, (point, engine.starts)
-        assert engine.one() is None
+        assert not engine.containers, (point, list(engine.containers))
         node.close()
         engine.end()
         if not died:
@@ -429,14 +593,14 @@ def scenario(node, engine, point):
     node.start(crash_at=point, wait=False)
     wait_for('the daemon', lambda: node.process.poll() is not None or answers(node))
     go_on()
-    job = service(docker(), restart=restart_policy(3))
+    job = in_network(service(docker(), restart=restart_policy(3)))
     until('it to be known', lambda: node.run_job(job), lambda: node.alloc('job', 'g'))
     until('it to run', lambda: None, node.running)
     assert len(set(engine.starts)) == len(engine.starts) and engine.one().running
     state = until('its end', lambda: node.call('DELETE', '/v1/job/job'), node.dead)
     assert exit_codes(state)[-1:] == [143] and 'Terminated' in events(state), (point, state)
     until('it to be gone', lambda: node.call('DELETE', '/v1/job/job?purge=true'),
-          lambda: not node.allocs() and engine.one() is None)
+          lambda: not node.allocs() and not engine.containers)
     node.kill()
     return bool(died)
 
@@ -531,6 +695,11 @@ if __name__ == '__main__':
         no_line_is_lost_or_doubled_when_the_daemon_dies,
         logs_are_rotated_and_the_oldest_go,
         a_daemon_that_dies_while_the_engine_works_finds_what_came_of_it,
+        a_task_starts_when_the_network_of_its_group_is_there_to_share,
+        a_network_that_cannot_be_shared_is_no_start,
+        a_daemon_that_dies_while_a_network_is_shared_leaves_nothing,
+        commands_run_in_a_task,
+        what_commands_leave_is_ended,
         a_container_that_no_task_has_goes_when_the_daemon_comes,
         after_a_reboot_it_starts_again,
         a_daemon_that_dies_at_any_point_of_a_start_and_a_stop_leaves_one_container,
