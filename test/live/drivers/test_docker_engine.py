@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tasks of docker on a real Docker Engine, where there is one (docker.io and busybox-static of Debian): what the
 Engine of test_docker.py pretends is so, over crashes of the daemon and of the Engine."""
+import glob
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))
 from lib import (NO_RESCHEDULE, Node, exit_codes, milliseconds, restart_policy,  # noqa: E402
                  service, tap, wait_for)
 
-TOOLS = ['sh', 'sleep', 'echo', 'cat', 'id', 'touch', 'seq', 'head', 'tail']
+TOOLS = ['sh', 'ip', 'hostname', 'sleep', 'echo', 'cat', 'id', 'touch', 'seq', 'head', 'tail', 'stat']
 
 
 class Engine:
@@ -164,6 +165,59 @@ def statistics_are_those_of_the_container():
     finish(node)
 
 
+def execute(node, *words, given=''):
+    return subprocess.run([os.path.join(node.build, 'cairn'), 'alloc', 'exec', node.alloc('job', 'g')['ID'], *words],
+                          env=dict(os.environ, NOMAD_ADDR='http://127.0.0.1:%d' % node.port), input=given, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False)
+
+
+def a_task_is_in_the_network_of_its_group():
+    node = open_node()
+    task = shell('ip link; hostname; cat /etc/hosts; while :; do sleep 1; done', KillTimeout=milliseconds(100))
+    task['Config'].update({'network_mode': '', 'extra_hosts': ['there:192.0.2.7']})
+    job = once(task)
+    job['TaskGroups'][0]['Networks'] = [{'Mode': 'none'}]
+    node.run_job(job)
+    wait_for('it to run', node.running, limit_s=60)
+    names = sorted(one['Names'][0] for one in ENGINE.containers())
+    assert len(names) == 2 and names[1] == names[0] + '.net', names
+    wait_for('its output', lambda: 'there' in log_of(node))
+    assert 'lo:' in log_of(node) and '2: ' not in log_of(node), log_of(node)
+    (path,) = glob.glob('/run/netns/cairn-%s-*' % node.node_mark())
+    assert 'netns %d' % os.stat(path).st_ino == execute(
+        node, '/bin/sh', '-c', 'echo netns $(stat -Lc %i /proc/self/ns/net)').stdout.strip()
+    node.kill()
+    node.start()
+    wait_for('it to run on', node.running)
+    assert names == sorted(one['Names'][0] for one in ENGINE.containers())
+    finish(node)
+
+
+def commands_are_run_as_the_engine_runs_them():
+    node = open_node()
+    node.run_job(once(shell('while :; do sleep 1; done', User='7:8', KillTimeout=milliseconds(100))))
+    wait_for('it to run', node.running, limit_s=60)
+    text = 'line\n' * 200000
+    assert execute(node, '/bin/cat', given=text).stdout == text
+    done = execute(node, '/bin/sh', '-c', 'id -u; exit 9')
+    assert (done.stdout, done.returncode) == ('7\n', 9), done
+    client = subprocess.Popen([os.path.join(node.build, 'cairn'), 'alloc', 'exec', node.alloc('job', 'g')['ID'],
+                               '/bin/sleep', '98765'], env=dict(os.environ, NOMAD_ADDR='http://127.0.0.1:%d' % node.port),
+                              stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    container = ENGINE.containers()[0]['Id']
+
+    def sleeps():
+        return b'98765' in ENGINE.ask('GET', '/containers/%s/top' % container)
+
+    wait_for('it to run', sleeps)
+    node.kill()
+    client.communicate()
+    assert sleeps(), 'which the Engine does not end'
+    node.start()
+    wait_for('what is left of it to end', lambda: not sleeps(), limit_s=60)
+    finish(node)
+
+
 def a_program_that_is_not_there_is_no_start():
     node = open_node()
     task = shell('')
@@ -202,6 +256,8 @@ if __name__ == '__main__':
             crashes_of_the_daemon_and_of_the_engine_are_no_ends,
             what_uses_too_much_memory_is_said_so,
             statistics_are_those_of_the_container,
+            a_task_is_in_the_network_of_its_group,
+            commands_are_run_as_the_engine_runs_them,
             a_program_that_is_not_there_is_no_start,
         ])
     finally:
