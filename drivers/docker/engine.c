@@ -135,6 +135,8 @@ bool engine_time(const char *text, size_t length, int64_t *ret_unix_ns)
     } else if (at[0] != 'Z' || at[1] != '\0') {
         return false;
     }
+    if (seconds >= INT64_MAX / 1000000000)
+        return false;
     *ret_unix_ns = seconds < 0 ? 0 : seconds * 1000000000 + ns;
     return true;
 }

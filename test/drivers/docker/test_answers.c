@@ -161,6 +161,7 @@ static void times_are_read_to_the_nanosecond(void **state)
                  {NEVER, 0},
                  {"1970-01-01T00:00:01", -1},
                  {"1970-01-01T00:00:01Zx", -1},
+                 {"2263-01-01T00:00:00Z", -1},
                  {"yesterday", -1},
                  {"", -1}};
 
