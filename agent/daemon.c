@@ -28,6 +28,7 @@
 #include "inspect/inspect.h"
 #include "io/host.h"
 #include "io/log.h"
+#include "server/acl/lent.h"
 #include "spec/cron.h"
 
 #include <errno.h>
@@ -547,6 +548,7 @@ static void close_parts(struct daemon *daemon)
     task_api_free(parts->task_api);
     parts->task_api = NULL;
     api_free(daemon->api);
+    acl_lent_free(parts->lent); /* whom nobody answers any more, nor asks */
     if (parts->life != NULL)
         life_forget_callers(parts->life);
     disk_watch_free(parts->disk);

@@ -21,6 +21,7 @@
 #include "plugins/plugins.h"
 #include "server/alone/alone.h"
 
+struct acl_lent;
 struct catalogue;
 struct devices;
 struct nomad;
@@ -59,6 +60,7 @@ struct parts {
     struct catalogue *catalogue; /* what allocs offer */
     struct task_api *task_api;   /* how tasks ask servers; NULL: there are none */
     struct nomad *nomad;         /* with servers, who decide what runs; NULL: this node does */
+    struct acl_lent *lent;       /* what they say of tokens; NULL: nobody is asked for one */
 };
 
 #endif

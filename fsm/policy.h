@@ -206,6 +206,9 @@ enum node_trouble policy_node_trouble(int code, const char *text);
 /* True if what was to be withdrawn is not there: as good as withdrawn. */
 bool policy_is_withdrawn(int code, const char *text);
 
+/* True if servers have refused a token that is none, or not any more: they have answered. */
+bool policy_is_denied(int code, const char *text);
+
 /* True if a task in STATE (enum task_state) has a socket to ask servers by: its payload may run,
  * and its secrets are where they belong. */
 bool policy_has_task_api(uint8_t state);

@@ -180,6 +180,7 @@ int http_server_renew(struct http_server *server, const struct http_tls *tls, st
 
 /* True if the request has come by a UNIX socket, or is of a guest. */
 bool http_is_local(const struct http_exchange *exchange);
+bool http_is_guest(const struct http_exchange *exchange);
 
 /* Of the request, borrowed until the exchange has been answered. */
 const char *http_method(const struct http_exchange *exchange);

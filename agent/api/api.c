@@ -113,7 +113,7 @@ static void resume(struct api_parked *parked)
 
     unpark(parked);
     http_on_close(parked->exchange, NULL, NULL);
-    if (api_is_allowed(&request)) /* still */
+    if (!api_knocks(&request, api_serve) && api_is_allowed(&request)) /* still */
         parked->route->handle(&request);
     free(parked);
 }
@@ -246,8 +246,9 @@ static void on_request(void *ctx, struct http_exchange *exchange)
         request = request_of(api, exchange, route, argument);
         if (is_of_other_region(api, exchange))
             api_refuse(&request, 404, "No path to region");
-        else if (!api_is_decided_here(&request) || !api_is_allowed(&request))
-            return; /* it was refused */
+        else if (!api_is_decided_here(&request) || api_knocks(&request, api_serve) ||
+                 !api_is_allowed(&request))
+            return; /* it was refused, or comes again */
         else if (api->deferred_count >= API_DEFERRED_MAX && route_changes(route))
             api_refuse(&request, 503, "%d changes wait to be stored already: try again",
                        API_DEFERRED_MAX);

@@ -28,6 +28,7 @@ enum {
     API_READS_MAX = 24,               /* of files and logs, to their present end */
     API_SESSIONS_MAX = 32,            /* commands that are run in tasks */
     API_ASIDES_MAX = 24,              /* requests that threads of the pool work for */
+    API_KNOCKS_MAX = 128,             /* that wait for what servers say of their tokens */
     API_STREAM_QUEUE_MAX = 128 << 10, /* bytes a reader may lag behind */
     API_STREAMS_BYTES_MAX = 16 << 20, /* and all readers together, but for a block of each */
     API_ARGUMENT_SIZE = 1024,
@@ -87,6 +88,7 @@ struct api {
     unsigned readings[READINGS];       /* of these bodies that are being read */
     struct api_host host;
     struct api_kept *kept; /* answers (kept.c); NULL: nobody has asked yet */
+    unsigned knocks_count; /* requests that wait for what servers say of their tokens */
 };
 
 struct api_request {
@@ -179,6 +181,11 @@ bool api_is_by_program(const struct http_exchange *exchange);
 bool api_is_own_name(const struct config *config, const char *authority);
 
 /* --- whether he may (access/rights.c) --- */
+
+/* True if servers have to be asked about the token of REQUEST first: AGAIN is called when they have
+ * answered, or it was refused (access/knock.c). */
+typedef void api_again(struct api *api, struct http_exchange *exchange);
+bool api_knocks(struct api_request *request, api_again *again);
 
 /* True if the token of REQUEST, or that it has none, allows what its route needs; else it is
  * refused. From then on, until the next turn, its rights are known. */

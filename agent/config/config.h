@@ -175,6 +175,9 @@ struct config {
     char artifact_variables[1024];
     /* acl.token_min_expiration_ttl and _max_: of tokens that end; default Nomad's. */
     uint64_t token_min_ms, token_max_ms;
+    /* acl.token_ttl and so on: how long is believed what servers say of tokens, their policies and
+     * roles, which is asked all at once: the shortest counts.  Default 30 s each. */
+    uint64_t token_ttl_ms, policy_ttl_ms, role_ttl_ms;
     char bootstrap_secret_file[PATH_SIZE]; /* acl: of the first token, "": who asks first has it */
     bool acl_enabled;                      /* acl.enabled: requests need tokens, default false */
     bool publishes_node;                   /* telemetry.publish_node_metrics, default true */

@@ -83,10 +83,10 @@ int config_finish_servers(struct config *config, struct err *err)
             return err_set(err, ERR_INVALID, "client.servers: these are too many");
     }
     memcpy(config->servers, whole, sizeof(whole));
-    if (count > 0 && config->acl_enabled)
+    if (count > 0 && config->bootstrap_secret_file[0] != '\0')
         return err_set(err, ERR_INVALID,
-                       "acl.enabled: tokens of servers are not available in this release: remove "
-                       "it, and let only those reach this node who may do all");
+                       "acl.bootstrap_secret_file is of agents that have tokens of their own, and "
+                       "this one has those of its servers");
     if (config->tls_rpc && (config->tls_ca_file[0] == '\0' || config->tls_cert_file[0] == '\0' ||
                             config->tls_key_file[0] == '\0'))
         return err_set(err, ERR_INVALID,

@@ -6,6 +6,7 @@
 #include "agent/catalogue.h"
 #include "agent/world.h"
 #include "io/log.h"
+#include "server/acl/lent.h"
 
 #include <stdlib.h>
 #include <sys/random.h>
@@ -249,6 +250,46 @@ static void find_tls(struct servers *servers)
                          .server_name = config->tls_verifies_server ? servers->name : NULL};
 }
 
+/* --- tokens --- */
+
+static void ask_about_token(void *ctx, const char *method, json_t *args, const char *secret,
+                            acl_lent_reply *cb, void *cb_ctx)
+{
+    struct parts *parts = ctx;
+
+    nomad_ask(parts->nomad, method, args, secret, 0, cb, cb_ctx);
+}
+
+static uint64_t now_ms(void *ctx)
+{
+    (void)ctx;
+    return loop_now_ms();
+}
+
+static int64_t now_unix_ns(void *ctx)
+{
+    (void)ctx;
+    return loop_now_unix_ns();
+}
+
+/* What servers say of tokens, of a node that asks for some. */
+static struct acl_lent *lend(struct parts *parts)
+{
+    const struct config *config = parts->config;
+    uint64_t ttl_ms = config->token_ttl_ms;
+
+    if (!config->acl_enabled)
+        return NULL;
+    ttl_ms = config->policy_ttl_ms < ttl_ms ? config->policy_ttl_ms : ttl_ms;
+    ttl_ms = config->role_ttl_ms < ttl_ms ? config->role_ttl_ms : ttl_ms;
+    return acl_lent_new(&(struct acl_lent_config){.say = world_say,
+                                                  .ttl_ms = ttl_ms,
+                                                  .ctx = parts,
+                                                  .ask = ask_about_token,
+                                                  .now_ms = now_ms,
+                                                  .now_unix_ns = now_unix_ns});
+}
+
 struct servers *servers_new(struct parts *parts, struct api *api, const struct assign_plans *plans)
 {
     char text[SERVERS_TEXT_SIZE];
@@ -287,6 +328,7 @@ struct servers *servers_new(struct parts *parts, struct api *api, const struct a
     };
     servers->nomad = nomad_new(&config, addresses, count);
     parts->nomad = servers->nomad;
+    parts->lent = lend(parts);
     nomad_start(servers->nomad);
     parts->health.changed = events_changed;
     parts->health.ctx = servers;

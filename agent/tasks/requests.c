@@ -33,19 +33,6 @@ static const char *token_of(const struct http_exchange *exchange)
     return authorization + strlen(bearer);
 }
 
-/* What the servers say of a token that is none, or not any more. */
-static bool is_denied(const struct err *err)
-{
-    static const char *const words[] = {"Permission denied", "ACL token not found",
-                                        "ACL token expired"};
-
-    for (size_t i = 0; err->code == ERR_REFUSED && i < COUNT_OF(words); i++) {
-        if (text_ends_with(err->text, words[i]))
-            return true;
-    }
-    return false;
-}
-
 static bool manages(const json_t *identity)
 {
     const json_t *token = json_object_get(identity, "ACLToken");
@@ -79,7 +66,7 @@ static void known(void *ctx, const json_t *reply, const struct err *err)
 
     if (request->exchange == NULL) {
         request_forget(request);
-    } else if (reply == NULL && !is_denied(err)) {
+    } else if (reply == NULL && !policy_is_denied(err->code, err->text)) {
         log_debug("api", "a token cannot be verified error=%s", log_value(err->text));
         request_refuse(request, 500, "Server error authenticating request\n");
     } else if (!is_somebody) {

@@ -182,6 +182,18 @@ bool policy_is_withdrawn(int code, const char *text)
     return code == ERR_REFUSED && strstr(text, "service registration not found") != NULL;
 }
 
+bool policy_is_denied(int code, const char *text)
+{
+    static const char *const words[] = {"Permission denied", "ACL token not found",
+                                        "ACL token expired"};
+
+    for (size_t i = 0; code == ERR_REFUSED && i < COUNT_OF(words); i++) {
+        if (text_ends_with(text, words[i]))
+            return true;
+    }
+    return false;
+}
+
 bool policy_has_task_api(uint8_t state)
 {
     static const bool has[T_COUNT] = {

@@ -334,6 +334,11 @@ int http_server_renew(struct http_server *server, const struct http_tls *tls, st
     return 0;
 }
 
+bool http_is_guest(const struct http_exchange *exchange)
+{
+    return exchange->guest != NULL;
+}
+
 bool http_is_local(const struct http_exchange *exchange)
 {
     return exchange->guest != NULL ||

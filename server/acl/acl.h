@@ -96,8 +96,9 @@ enum acl_level { ACL_NOTHING, ACL_LIST, ACL_READ, ACL_WRITE, ACL_DENIED };
 
 struct acl_rights;
 
-/* May do everything: a management token, or anybody where nobody asks for tokens. */
-extern const struct acl_rights acl_everything;
+/* May do everything: a management token, or anybody where nobody asks for tokens; and nothing at
+ * all. */
+extern const struct acl_rights acl_everything, acl_nothing;
 
 /* True if RIGHTS have one of CAPABILITIES (bits) in NAMESPACE; "*": in any. */
 bool acl_allows(const struct acl_rights *rights, const char *namespace, uint64_t capabilities);

@@ -7,7 +7,7 @@
 _Static_assert((int)ACL_VOLUME_DENY == (int)ACL_DENY, "one bit denies in all rules");
 _Static_assert(ACL_CAPABILITIES <= 64, "they are bits");
 
-const struct acl_rights acl_everything = {.manages = true};
+const struct acl_rights acl_everything = {.manages = true}, acl_nothing = {.manages = false};
 
 struct acl_rights *rights_new(void)
 {

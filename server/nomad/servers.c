@@ -47,11 +47,12 @@ static void succeed(struct nomad *nomad, const struct asked *asked)
     nomad->trouble[0] = '\0';
 }
 
-/* The server has answered as it should, of a volume, or of a service or an alloc that is gone
- * already: the rest is up to who has asked. */
+/* The server has answered as it should, of a volume, or of a service, an alloc or somebody's token
+ * that is gone already: the rest is up to who has asked. */
 static bool is_an_answer(const struct asked *asked, const struct err *err)
 {
     return policy_is_withdrawn(err->code, err->text) ||
+           (asked->of_other && policy_is_denied(err->code, err->text)) ||
            (text_equal(asked->method, "Alloc.GetAlloc") &&
             policy_awaits_in_vain(err->code, err->text)) ||
            (text_starts_with(asked->method, "CSIVolume.") &&

@@ -6,6 +6,7 @@
  */
 #include "agent/api/part.h"
 
+#include "server/acl/lent.h"
 #include "server/alone/alone.h"
 
 #include <string.h>
@@ -79,16 +80,32 @@ static bool allows(const struct api_request *request, const struct api_need *nee
     unreachable("what a route needs");
 }
 
+/* What SECRET allows on a node that has its own tokens, or those of servers, whom somebody has
+ * asked about it by now: api_knocks. */
+static int resolve(const struct api *api, const char *secret, const struct acl_rights **ret_rights,
+                   struct err *err)
+{
+    const struct parts *parts = api->parts;
+
+    return parts->lent != NULL ? acl_lent_find(parts->lent, secret, true, ret_rights, err)
+                               : acl_resolve(alone_acl(parts->alone), secret, ret_rights, err);
+}
+
 bool api_is_allowed(struct api_request *request)
 {
-    struct err err;
+    struct err err = {0};
+    bool is_open = request->route->need.scope == NEEDS_NOTHING && api_token(request) == NULL;
 
     request->rights = &acl_everything;
-    if (!request->api->parts->config->acl_enabled)
+    if (!request->api->parts->config->acl_enabled || http_is_guest(request->exchange))
+        return true; /* of a guest servers have seen to it */
+    int code = resolve(request->api, api_token(request), &request->rights, &err);
+    if (code != 0 && is_open) {
+        request->rights = &acl_nothing;
         return true;
-    if (acl_resolve(alone_acl(request->api->parts->alone), api_token(request), &request->rights,
-                    &err) < 0) {
-        api_refuse(request, 403, "%s", err.text);
+    }
+    if (code != 0) {
+        api_refuse(request, code == ERR_GONE || code == ERR_REFUSED ? 403 : 500, "%s", err.text);
         return false;
     }
     if (allows(request, &request->route->need))
@@ -101,10 +118,8 @@ const struct acl_rights *api_rights_of(const struct api *api, const char *secret
 {
     const struct acl_rights *rights = &acl_everything;
 
-    return !api->parts->config->acl_enabled ||
-                   acl_resolve(alone_acl(api->parts->alone), secret, &rights, NULL) == 0
-               ? rights
-               : NULL;
+    return !api->parts->config->acl_enabled || resolve(api, secret, &rights, NULL) == 0 ? rights
+                                                                                        : NULL;
 }
 
 bool api_may(const struct api_request *request, const char *namespace, uint64_t capabilities)
