@@ -52,7 +52,7 @@ static void succeed(struct nomad *nomad, const struct asked *asked)
 static bool is_an_answer(const struct asked *asked, const struct err *err)
 {
     return policy_is_withdrawn(err->code, err->text) ||
-           (asked->of_other && policy_is_denied(err->code, err->text)) ||
+           (asked->of_other && err->code == ERR_REFUSED) ||
            (text_equal(asked->method, "Alloc.GetAlloc") &&
             policy_awaits_in_vain(err->code, err->text)) ||
            (text_starts_with(asked->method, "CSIVolume.") &&

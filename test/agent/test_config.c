@@ -243,10 +243,10 @@ static void test_servers_have_tokens_and_certificates_of_their_own(void **state)
     config_defaults(config);
     assert_int_equal(read_text(fixture, "a.hcl",
                                "data_dir = \"/d\"\nclient {\n servers = [\"a\"]\n}\n"
-                               "acl {\n enabled = true\n}\n"),
+                               "acl {\n enabled = true\n bootstrap_secret_file = \"/f\"\n}\n"),
                      0);
     assert_int_equal(config_finish(config, err), ERR_INVALID);
-    assert_non_null(strstr(err->text, "tokens of servers"));
+    assert_non_null(strstr(err->text, "this one has those of its servers"));
     config_free(config);
     config_defaults(config);
     assert_int_equal(read_text(fixture, "a.hcl",
