@@ -58,6 +58,9 @@ enum {
     SPEC_SCRIPTS_MAX = 64,            /* of its templates that run one when they change */
     SPEC_ARTIFACTS_MAX = 64,          /* of a task */
     SPEC_ACTIONS_MAX = 64,            /* likewise */
+    SPEC_IDENTITIES_MAX = 16,         /* likewise: those that have a name */
+    SPEC_IDENTITY_NAME_SIZE = 129,
+    SPEC_TOKEN_SIZE = 16 << 10, /* of an identity, with its NUL */
     SPEC_ACTION_NAME_SIZE = 129,
     SPEC_SERVICES_MAX = 64,          /* of a group and its tasks together */
     SPEC_CHECKS_MAX = 64,            /* of all of them: bits of a word */

@@ -355,3 +355,21 @@ bool spec_is_signal(const char *text)
     }
     return false;
 }
+
+const char *spec_identity_name_fault(const char *name)
+{
+    size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                 "0123456789-_");
+
+    return length > 0 && length < SPEC_IDENTITY_NAME_SIZE && name[length] == '\0'
+               ? NULL
+               : "is letters, digits, \"-\" and \"_\", 128 at most";
+}
+
+bool spec_is_token(const char *text)
+{
+    size_t length = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                 "0123456789-_.");
+
+    return length > 0 && length < SPEC_TOKEN_SIZE && text[length] == '\0';
+}

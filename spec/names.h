@@ -99,4 +99,10 @@ void spec_alloc_name(char to[SPEC_ALLOC_NAME_SIZE], const char *job_id, const ch
 /* "SIGHUP", "HUP" or a number. */
 bool spec_is_signal(const char *text);
 
+/* The name of an identity of a task: a part of the names of files and variables. */
+const char *spec_identity_name_fault(const char *name);
+
+/* What a header of HTTP and a variable can carry as it is. */
+bool spec_is_token(const char *text);
+
 #endif

@@ -11,6 +11,7 @@
 #ifndef CAIRN_SPEC_SPEC_H
 #define CAIRN_SPEC_SPEC_H
 
+#include "base/err.h"
 #include "fsm/csi.h"
 #include "fsm/limits.h"
 
@@ -296,6 +297,32 @@ struct spec_identity {
     const char *file;  /* beneath the task's directory, "": in none */
 };
 
+/* An identity that has a name: its token is signed when it is asked for, and for a time. */
+struct spec_named_identity {
+    const char *name;
+    bool env;         /* as NOMAD_TOKEN_<name> */
+    const char *file; /* as of spec_identity */
+    enum spec_change change; /* what the task is told of a new one */
+    const char *signal;      /* of that change */
+    uint64_t ttl_ms;         /* how long one is good for, 0: for ever */
+};
+
+/* Whose token is asked for: an identity of a task, or of a service. */
+struct spec_bearer {
+    const char *identity; /* its name */
+    const char *workload; /* that of the task; or of the service, as its job has it */
+    const char *service;  /* as it is offered, interpolated; NULL: it is a task's */
+};
+
+struct spec_signed {
+    const char *token;       /* a secret */
+    int64_t expires_unix_ns; /* 0: never */
+};
+
+/* TOKENS are those of the bearers that were asked for, in their order, borrowed for the call; NULL:
+ * ERR says why, and whether asking again may help. */
+typedef void spec_signed_cb(void *ctx, const struct spec_signed *tokens, const struct err *err);
+
 /* A command that users run in the task by its name. */
 struct spec_action {
     const char *name, *command;
@@ -318,6 +345,8 @@ struct task_spec {
     struct spec_csi_plugin *csi_plugin; /* NULL: it is none */
     const char *payload_file;           /* in `local`, for the alloc's payload; "": nowhere */
     struct spec_identity identity;
+    struct spec_named_identity *identities;
+    size_t identities_count; /* at most SPEC_IDENTITIES_MAX */
     struct spec_template *templates;
     size_t templates_count; /* at most SPEC_TEMPLATES_MAX */
     struct spec_artifact *artifacts;

@@ -26,6 +26,7 @@ void nomad_free(struct nomad *nomad)
         return;
     servers_end(nomad);
     claims_end(nomad);
+    signing_end(nomad);
     finding_end(nomad);
     awaiting_end(nomad);
     allocs_end(nomad);

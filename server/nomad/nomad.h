@@ -106,6 +106,13 @@ void nomad_events_changed(struct nomad *nomad);
 void nomad_ask(struct nomad *nomad, const char *method, json_t *args, const char *token,
                uint64_t wait_ms, nomad_reply_cb *cb, void *ctx);
 
+/* --- identities --- */
+
+/* Has tokens signed for COUNT bearers, one at least, of ALLOC.  CB as of nomad_ask.  Of what a
+ * server has refused asking again does not help. */
+void nomad_sign(struct nomad *nomad, const struct alloc_spec *alloc,
+                const struct spec_bearer *bearers, size_t count, spec_signed_cb *cb, void *ctx);
+
 /* --- services --- */
 
 /* REGISTRATION, as Nomad has service registrations (borrowed), is offered, or is it with what is

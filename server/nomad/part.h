@@ -5,8 +5,8 @@
  * calls whichever server is the one to be asked; registration.c registers the node and keeps it
  * alive; allocs.c learns what is to run, place.c does it, with what finding.c has found out about
  * its volumes; awaiting.c knows for whom it waits; status.c tells what has become of it, offers.c
- * what they offer to others; claims.c has volumes claimed, and events.c tells what has happened to
- * the node.
+ * what they offer to others; claims.c has volumes claimed, signing.c identities signed, and events.c
+ * tells what has happened to the node.
  */
 #ifndef CAIRN_SERVER_NOMAD_PART_H
 #define CAIRN_SERVER_NOMAD_PART_H
@@ -118,6 +118,9 @@ struct nomad {
     uint64_t event_at_ms;         /* node time; 0: there is nothing to tell */
     int64_t events_until_unix_ns; /* the last of those that are being told */
 
+    /* signing.c */
+    struct signing *signing; /* who waits for tokens */
+
     /* claims.c */
     struct control control;
     struct claiming *claiming; /* who waits for an answer */
@@ -221,6 +224,11 @@ void offers_end(struct nomad *nomad);
 
 void events_begin(struct nomad *nomad); /* with those that they have not heard of */
 void events_wake(struct nomad *nomad);
+
+/* --- signing.c --- */
+
+/* Nobody who waits is told any more. */
+void signing_end(struct nomad *nomad);
 
 /* --- finding.c --- */
 
