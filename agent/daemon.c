@@ -49,6 +49,7 @@ struct daemon {
     struct hooks_network network;
     struct hooks_fetch fetch;
     struct hooks_templates templates;
+    struct hooks_signer signer;
     struct hooks_plugins plugins;
     struct hooks_devices devices;
 };
@@ -242,6 +243,15 @@ static json_t *services_of(void *ctx, const char *namespace)
     return catalogue_list(parts->catalogue, namespace);
 }
 
+/* They are there as long as anybody is called. */
+static void sign(void *ctx, const char *alloc, uint64_t index, const struct spec_bearer *bearers,
+                 size_t count, spec_signed_cb *cb, void *cb_ctx)
+{
+    const struct parts *parts = ctx;
+
+    nomad_sign(parts->nomad, alloc, index, bearers, count, cb, cb_ctx);
+}
+
 static int open_hooks(struct daemon *daemon, struct err *err)
 {
     struct parts *parts = &daemon->parts;
@@ -268,9 +278,11 @@ static int open_hooks(struct daemon *daemon, struct err *err)
         .entries_max = config->artifact_entries_max,
     };
     daemon->templates = (struct hooks_templates){.ctx = parts, .changed = perform_changed};
+    daemon->signer = (struct hooks_signer){.ctx = parts, .sign = sign};
     struct hooks_config hooks = {
         .loop = parts->loop,
         .templates = &daemon->templates,
+        .signer = config_has_servers(config) ? &daemon->signer : NULL,
         .parser = config->parse_path,
         .fetch = &daemon->fetch,
         .network = &daemon->network,

@@ -168,8 +168,10 @@ void task_event_message(const struct task_event *event, char *to, size_t size)
         restarting_message(event, to, size);
     else if (event->type == TASK_EVENT_KILLING)
         killing_message(event, to, size);
-    else if (event->type == TASK_EVENT_SIGNALING && event->number != 0)
-        (void)text_copy(to, size, "Template re-rendered");
+    else if (event->type == TASK_EVENT_SIGNALING && event->number != SIGNALED_BY_USER)
+        (void)text_copy(to, size,
+                        event->number == SIGNALED_BY_IDENTITY ? "New identity token acquired"
+                                                              : "Template re-rendered");
     else if (event->type == TASK_EVENT_SIBLING_FAILED)
         (void)text_format(to, size, "Task's sibling \"%s\" failed", event->text);
     else if (event->type == TASK_EVENT_SHUTDOWN_DELAY)

@@ -38,18 +38,18 @@ void policy_restart(const struct restart_input *input, struct restart_decision *
  * up to a quarter of jitter. */
 uint64_t policy_backoff_ms(uint64_t base_ms, uint64_t cap_ms, uint32_t attempt, uint64_t seed);
 
-/* --- templates that are rendered again (nomad v2.0.5 taskrunner/template handleTemplateRerenders)
- * --- */
+/* --- templates that are rendered again, and identities that are signed again (nomad v2.0.5
+ * taskrunner/template handleTemplateRerenders, taskrunner watchIdentity) --- */
 
 enum change_mode { CHANGE_NOOP, CHANGE_SIGNAL, CHANGE_RESTART, CHANGE_SCRIPT, CHANGE_MODE_COUNT };
 
 /* What a task's templates said when they were last rendered: of each, in their order, one of these
- * under this key, as data of hook template. */
+ * under this key, as data of hook template.  The same of its identities, of hook identity. */
 #define RENDERED_KEY "rendered"
 struct rendered {
     uint8_t mode;       /* enum change_mode */
     uint8_t number;     /* of mode signal the signal, of mode script which of the task's scripts */
-    uint8_t digest[14]; /* of the text */
+    uint8_t digest[14]; /* of the text, or of the token */
 };
 
 struct rendered_change {
@@ -58,10 +58,19 @@ struct rendered_change {
     bool restarts;    /* which goes before all others */
 };
 
-/* What is asked for where results AFTER say of templates otherwise than BEFORE; nothing where these
- * say nothing yet, or not of as many. */
-void policy_change(const uint8_t *before, uint32_t before_bytes, const uint8_t *after,
+/* What is asked for where results AFTER of HOOK say otherwise than BEFORE; nothing where these say
+ * nothing yet, or not of as many. */
+void policy_change(uint8_t hook, const uint8_t *before, uint32_t before_bytes, const uint8_t *after,
                    uint32_t after_bytes, struct rendered_change *ret_change);
+
+/* When to have tokens signed again, of which the first expires at EXPIRES_UNIX_NS: the time from
+ * now on.  They are as good as gone: at once.  After TRIES in a row that have failed: when to try
+ * again. */
+uint64_t policy_renew_after_ms(int64_t expires_unix_ns, int64_t now_unix_ns, uint64_t draw);
+uint64_t policy_renew_again_ms(uint32_t tries, uint64_t draw);
+
+/* True if a task may start with a token that expires then (0: never). */
+bool policy_token_lasts(int64_t expires_unix_ns, int64_t now_unix_ns);
 
 /* --- a group of tasks (client-behaviour 1.4 to 1.8) --- */
 

@@ -122,6 +122,18 @@ int results_take(struct results *results, uint8_t hook, const uint8_t *from, uin
     return 0;
 }
 
+bool results_have_room(const struct results *results, uint8_t hook, uint32_t bytes)
+{
+    uint32_t others = 0;
+
+    check(results->used <= results->size);
+    for (uint32_t at = 0; at < results->used; at += entry_bytes(results->bytes + at)) {
+        if (results->bytes[at] != hook)
+            others += entry_bytes(results->bytes + at);
+    }
+    return bytes <= results->size - others;
+}
+
 bool results_next(const uint8_t *bytes, uint32_t used, uint32_t *at, struct result *ret_result)
 {
     uint32_t length = entry_at(bytes, used, *at);

@@ -46,6 +46,9 @@ void results_clear(struct results *results, uint8_t hook);
  * was cleared. */
 int results_take(struct results *results, uint8_t hook, const uint8_t *from, uint32_t length);
 
+/* True if RESULTS may have BYTES of HOOK, instead of all that it has left in them. */
+bool results_have_room(const struct results *results, uint8_t hook, uint32_t bytes);
+
 /* Walks the entries: *AT starts at 0; false at the end. */
 bool results_next(const uint8_t *bytes, uint32_t used, uint32_t *at, struct result *ret_result);
 

@@ -74,7 +74,8 @@ enum task_state {
     X(TOLD, MESSAGE, KILL)                 /* its alloc: what you have to do with its verdict */   \
     X(MOUNTED, MESSAGE, NONE)              /* its alloc: all volumes were seen just now */         \
     X(UNMOUNTED, MESSAGE, FAILURE)         /* its alloc: one cannot be mounted (again) */          \
-    X(CHANGED, NEWS, HOOK)                 /* its templates say something else, and are written */ \
+    X(CHANGED, NEWS, HOOK)                 /* its templates say something else, or its tokens are  \
+                                            * others; and they are written */                      \
     X(NOTIFIED, COMPLETION, NONE)          /* its payload has been sent the signals, or is gone */ \
     X(SCRIPTED, COMPLETION, FAILURE)       /* what came of a script, and users read of it; code 0: \
                                             * well, not recoverable: the task is to fail by it */
@@ -110,12 +111,16 @@ enum task_effect {
         TX_COUNT,
 };
 
-/* Hooks, in their order; a phase runs those whose bit is set in its mask.  What each does is in
- * hooks/table.c.  Order and names follow nomad v1.1.2 task_runner_hooks.go initHooks. */
+/* Hooks; a phase runs those whose bit is set in its mask.  Their numbers are in journals: a new one
+ * is the last.  What each does is in hooks/table.c.  Order and names follow nomad v2.0.6
+ * task_runner_hooks.go initHooks. */
 #define TASK_HOOKS(X)                                                                              \
     X(VALIDATE, "validate") X(TASK_DIR, "task_dir") X(LOGS, "logmon") X(VOLUMES, "volumes")        \
     X(NETWORK, "network") X(CSI_PLUGIN, "csi_plugin_supervisor") X(ARTIFACTS, "artifacts")       \
-    X(TEMPLATE, "template") X(DEVICES, "devices")
+    X(TEMPLATE, "template") X(DEVICES, "devices") X(IDENTITY, "identity")
+#define TASK_HOOKS_IN_ORDER(X)                                                                     \
+    X(VALIDATE) X(TASK_DIR) X(IDENTITY) X(LOGS) X(VOLUMES) X(NETWORK) X(CSI_PLUGIN) X(ARTIFACTS)   \
+    X(TEMPLATE) X(DEVICES)
 enum task_hook {
 #define X(name, text) TASK_HOOK_##name,
     TASK_HOOKS(X)
@@ -181,10 +186,12 @@ enum task_event_type {
 const char *task_event_type_name(unsigned type);
 
 enum { TASK_EVENTS_MAX = 10, TASK_EVENT_TEXT_SIZE = 164 };
+/* Numbers of such an event. */
+enum { SIGNALED_BY_USER, SIGNALED_BY_TEMPLATE, SIGNALED_BY_IDENTITY };
 
 #define TASK_EVENT_FIELDS(X)                                                                       \
     X(I64, time_unix_ns, 0, "")                                                                    \
-    X(I64, number, 0, "by type: exit code, delay (ns), kill timeout (ns), 1: for a template")      \
+    X(I64, number, 0, "by type: exit code, delay (ns), kill timeout (ns), why it is signaled")     \
     X(I32, signal, 0, "of a terminated payload")                                                   \
     X(U8, type, 0, "enum task_event_type")                                                         \
     X(FLAG, fails, 0, "the event that made the task fail")                                         \
@@ -227,7 +234,7 @@ enum task_resume { RESUME_NOTHING, RESUME_PREKILL, RESUME_DELAYING, RESUME_STOPP
     X(U32, restarts, 0, "restarts in all")                                                         \
     X(U32, owed, 0, "stop hooks that have not succeeded yet, a bit each")                          \
     X(U32, owed_passes, 0, "passes over the stop hooks after which some were owed")                \
-    X(U32, changes, 0, "of templates, that signals were owed for")                                 \
+    X(U32, changes, 0, "of templates and tokens, that signals were owed for")          \
     X(U8, phase, 0, "enum hook_phase of the hook under way or next")                               \
     X(U8, hook, 0, "enum task_hook, HOOK_NONE: none left")                                         \
     X(U8, run_state, 0, "enum task_run_state, as users see it")                                    \

@@ -17,7 +17,8 @@
 /* The order: whether the driver mounts, a character, and what was given. */
 enum { ORDER_MOUNTS = 'm', ORDER_PLAIN = '-' };
 
-struct hooks_asking {
+struct asking {
+    struct hooks_asking asking; /* what others know of it */
     struct hooks *hooks;
     json_t *given; /* owned */
     size_t next;   /* to be asked for */
@@ -44,14 +45,14 @@ int hooks_devices_begin(const struct hooks *hooks, const struct hook_run *asked,
     return 0;
 }
 
-static void asking_free(struct hooks_asking *asking)
+static void asking_free(struct asking *asking)
 {
     json_decref(asking->given);
     free(asking->results.bytes);
     free(asking);
 }
 
-static void finish(struct hooks_asking *asking, const struct err *err)
+static void finish(struct asking *asking, const struct err *err)
 {
     if (asking->done != NULL)
         asking->done(asking->ctx, &asking->results, err);
@@ -60,8 +61,8 @@ static void finish(struct hooks_asking *asking, const struct err *err)
 
 /* --- one answer --- */
 
-static int set(struct hooks_asking *asking, enum result_kind kind, const char *key,
-               const char *value, struct err *err)
+static int set(struct asking *asking, enum result_kind kind, const char *key, const char *value,
+               struct err *err)
 {
     int code =
         results_set(&asking->results, TASK_HOOK_DEVICES, kind, key, value, (uint32_t)strlen(value));
@@ -71,7 +72,7 @@ static int set(struct hooks_asking *asking, enum result_kind kind, const char *k
                : err_set(err, code, "what comes with the devices is too long: \"%.60s\"", key);
 }
 
-static int take_item(struct hooks_asking *asking, const struct spec_reserved *item, struct err *err)
+static int take_item(struct asking *asking, const struct spec_reserved *item, struct err *err)
 {
     bool is_node = item->permissions != NULL;
     char place[SPEC_PLACE_SIZE], text[1024 + 64];
@@ -95,8 +96,7 @@ static int take_item(struct hooks_asking *asking, const struct spec_reserved *it
     return set(asking, is_node ? RESULT_DEVICE : RESULT_MOUNT, place, text, err);
 }
 
-static int take(struct hooks_asking *asking, const struct spec_reservation *reservation,
-                struct err *err)
+static int take(struct asking *asking, const struct spec_reservation *reservation, struct err *err)
 {
     int code = 0;
 
@@ -110,11 +110,11 @@ static int take(struct hooks_asking *asking, const struct spec_reservation *rese
 
 /* --- all of them --- */
 
-static void ask_next(struct hooks_asking *asking);
+static void ask_next(struct asking *asking);
 
 static void reserved(void *ctx, const struct spec_reservation *reservation, const struct err *err)
 {
-    struct hooks_asking *asking = ctx;
+    struct asking *asking = ctx;
     const json_t *given = json_array_get(asking->given, asking->next - 1);
     struct err why = {0};
 
@@ -133,7 +133,7 @@ static void reserved(void *ctx, const struct spec_reservation *reservation, cons
         ask_next(asking);
 }
 
-static void ask_next(struct hooks_asking *asking)
+static void ask_next(struct asking *asking)
 {
     if (asking->done == NULL) { /* nobody waits any more */
         asking_free(asking);
@@ -155,12 +155,34 @@ static void on_begin(struct io_timer *timer)
     ask_next(timer->ctx);
 }
 
+/* Nobody is told any more, and nobody answers. */
+static void forget(struct hooks_asking *of)
+{
+    struct asking *asking = (struct asking *)(void *)of;
+
+    io_timer_stop(&asking->begin);
+    asking_free(asking);
+}
+
+/* It is gone when whoever was asked has answered. */
+static void abandon(struct hooks_asking *of)
+{
+    struct asking *asking = (struct asking *)(void *)of;
+    bool asks = asking->next > 0; /* and hears of it */
+
+    asking->done = NULL;
+    asking->hooks = NULL;
+    if (!asks)
+        forget(of);
+}
+
 struct hooks_asking *hooks_devices_ask(struct hooks *hooks, const char *order, hooks_asked *done,
                                        void *ctx)
 {
-    struct hooks_asking *asking = calloc(1, sizeof(*asking));
+    struct asking *asking = calloc(1, sizeof(*asking));
 
     check(asking != NULL);
+    asking->asking = (struct hooks_asking){.forget = forget, .abandon = abandon};
     asking->hooks = hooks;
     asking->given = json_loads(order + 1, 0, NULL);
     check(asking->given != NULL); /* decoding has made it */
@@ -171,23 +193,5 @@ struct hooks_asking *hooks_devices_ask(struct hooks *hooks, const char *order, h
     asking->done = done;
     asking->ctx = ctx;
     io_timer_start(hooks->loop, &asking->begin, loop_now_ms(), on_begin, asking);
-    return asking;
-}
-
-void hooks_devices_forget(struct hooks_asking *asking)
-{
-    if (asking == NULL)
-        return;
-    io_timer_stop(&asking->begin);
-    asking_free(asking);
-}
-
-void hooks_devices_abandon(struct hooks_asking *asking)
-{
-    bool asks = asking->next > 0; /* and hears of it */
-
-    asking->done = NULL;
-    asking->hooks = NULL;
-    if (!asks)
-        hooks_devices_forget(asking);
+    return &asking->asking;
 }

@@ -34,4 +34,11 @@ json_t *hooks_identity_order(const struct hook_run *asked);
 int hooks_identity_write(const struct hook_request *request, const json_t *order, int task_fd,
                          const struct host_user *owner, struct err *err);
 
+/* TOKEN becomes the file PATH below the directory of the task, for OWNER alone to read. */
+int hooks_token_write(const struct hook_request *request, const char *path, const char *token,
+                      size_t length, int task_fd, const struct host_user *owner, struct err *err);
+
+/* The user of the task; the daemon's own if it names none, or cannot be given anything anyway. */
+int hooks_owner(const struct hook_request *request, struct host_user *ret_owner, struct err *err);
+
 #endif

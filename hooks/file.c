@@ -1,5 +1,7 @@
 #include "hooks/file.h"
 
+#include "base/hash.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -50,10 +52,12 @@ static int write_all(int fd, const char *bytes, size_t length)
 int hooks_file_replace(int directory, const char *name, const void *bytes, size_t length,
                        const struct stat *wanted, bool gives, struct err *err)
 {
-    static const char unfinished[] = ".cairn-unfinished"; /* one of an earlier attempt goes */
+    char unfinished[48]; /* of its own: several are written at once */
     int failed = 0;
 
-    (void)unlinkat(directory, unfinished, 0); /* or there is none; else the next call fails */
+    (void)text_format(unfinished, sizeof(unfinished), ".cairn-unfinished-%016llx",
+                      (unsigned long long)hash_bytes(1, name, strlen(name))); /* it fits */
+    (void)unlinkat(directory, unfinished, 0); /* of an earlier attempt; else the next call fails */
     scoped_fd int fd =
         openat(directory, unfinished, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0 || write_all(fd, bytes, length) != 0 ||

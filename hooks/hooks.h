@@ -1,11 +1,11 @@
 /*
  * hooks: what surrounds a task.  Effects of the alloc and task machines on lane HOOK.
  *
- * Each hook is a row of a table {name, needs, run for each phase}; the order of the rows is the
- * order in which they run, and equals the lists ALLOC_HOOKS and TASK_HOOKS that the machines count
- * by.  Every run is idempotent: performing it again finds what the first attempt left.  What a hook
- * made and later starts need goes into its outcome's results (fsm/results.h) and so into the
- * journal; nothing a hook knows lives only in memory.
+ * Each hook is a row of a table {name, needs, run for each phase}; the rows are numbered as the
+ * lists ALLOC_HOOKS and TASK_HOOKS, by which the machines count and say which is next.  Every run
+ * is idempotent: performing it again finds what the first attempt left.  What a hook made and later
+ * starts need goes into its outcome's results (fsm/results.h) and so into the journal; nothing a
+ * hook knows lives only in memory.
  *
  * The environment and the interpolation of a task are here too (client-behaviour 5.1, 5.2).
  * Everything is called on the loop's thread.
@@ -66,6 +66,15 @@ struct hooks_devices {
     void (*reserve)(void *ctx, const json_t *device, hooks_devices_reserved *done, void *done_ctx);
 };
 
+/* Who has identities signed. */
+struct hooks_signer {
+    void *ctx;
+    /* Asks once for tokens of COUNT bearers, one at least, of ALLOC, whose create_index is INDEX.
+     * CB comes exactly once, maybe before the call returns, unless CTX is gone before. */
+    void (*sign)(void *ctx, const char *alloc, uint64_t index, const struct spec_bearer *bearers,
+                 size_t count, spec_signed_cb *cb, void *cb_ctx);
+};
+
 /* How artifacts are fetched.  All borrowed for the life of the hooks. */
 struct hooks_fetch {
     const char *program;   /* absolute path of cairn-fetch */
@@ -75,12 +84,13 @@ struct hooks_fetch {
     uint64_t unpacked_bytes_max, entries_max; /* of what one archive holds */
 };
 
-/* Who is told of templates of a task that runs.  Borrowed for the life of the hooks. */
+/* Who is told of templates of a task that runs, and of its new tokens.  Borrowed for the life of
+ * the hooks. */
 struct hooks_templates {
     void *ctx;
-    /* They say something else than when hook template was last done or this was last called, and
-     * are written: RENDERED has the results that take the place of those.  With a code they could
-     * not be rendered, and all is as it was.  Borrowed for the call. */
+    /* They say something else than when the hook (template, identity) was last done or this was
+     * last called, and are written: RENDERED has the results that take the place of those.  With a
+     * code they could not be rendered, or signed, and all is as it was.  Borrowed for the call. */
     void (*changed)(void *ctx, const char *alloc, const char *task,
                     const struct hook_outcome *rendered);
 };
@@ -98,6 +108,7 @@ struct hooks_config {
     const struct hooks_network *network;     /* NULL: no alloc has a network of its own */
     const struct hooks_plugins *plugins;     /* borrowed; NULL: no task can be one */
     const struct hooks_devices *devices;     /* borrowed; NULL: no task has any */
+    const struct hooks_signer *signer;       /* borrowed; NULL: no task has named identities */
     const struct hooks_fetch *fetch;         /* NULL: no task has artifacts */
     const struct hooks_templates *templates; /* NULL: templates are rendered before starts only */
     const char *parser; /* absolute path of cairn-parse, which renders them; borrowed until the loop

@@ -21,20 +21,27 @@ json_t *hooks_identity_order(const struct hook_run *asked)
                : json_pack("{s:s, s:s}", "Path", identity->file, "Token", identity->token);
 }
 
-int hooks_identity_write(const struct hook_request *request, const json_t *order, int task_fd,
-                         const struct host_user *owner, struct err *err)
+int hooks_token_write(const struct hook_request *request, const char *path, const char *token,
+                      size_t length, int task_fd, const struct host_user *owner, struct err *err)
 {
     const struct stat wanted = {.st_mode = TOKEN_MODE, .st_uid = owner->uid, .st_gid = owner->gid};
-    const char *token = json_string_value(json_object_get(order, "Token"));
     bool gives = request->privileged;
     scoped_fd int directory = -1;
     char name[NAME_SIZE];
+    int code = hooks_file_enter(task_fd, path, gives ? owner : NULL, name, &directory, err);
+
+    return code == 0 ? hooks_file_replace(directory, name, token, length, &wanted, gives, err)
+                     : code;
+}
+
+int hooks_identity_write(const struct hook_request *request, const json_t *order, int task_fd,
+                         const struct host_user *owner, struct err *err)
+{
+    const char *token = json_string_value(json_object_get(order, "Token"));
 
     if (order == NULL)
         return 0;
-    int code = hooks_file_enter(task_fd, json_string_value(json_object_get(order, "Path")),
-                                gives ? owner : NULL, name, &directory, err);
-    if (code == 0)
-        code = hooks_file_replace(directory, name, token, strlen(token), &wanted, gives, err);
+    int code = hooks_token_write(request, json_string_value(json_object_get(order, "Path")), token,
+                                 strlen(token), task_fd, owner, err);
     return code == 0 ? 0 : err_wrap(err, "failed to write the identity token");
 }

@@ -36,6 +36,7 @@ struct hooks {
     const struct hooks_plugins *plugins; /* NULL: no task can be one */
     const struct hooks_devices *devices; /* NULL: no task has any */
     bool asked_kernel, knows_bridges;    /* once it was asked: the kernel does */
+    const struct hooks_signer *signer;   /* NULL: nobody signs identities */
     const struct hooks_fetch *fetch;     /* NULL: nothing is */
     bool asks_plugins;                   /* whether networks are as they were made */
     bool privileged;                     /* may mount and give away */
@@ -50,6 +51,8 @@ struct hooks {
     json_t *(*services)(void *ctx, const char *namespace); /* NULL: none are registered */
     void *services_ctx;
     struct watches *watches;                 /* of templates */
+    struct renewals *renewals;               /* of identities */
+    struct signing *signings;                /* that are asked for */
     struct hooks_checks *begun_checks;       /* of services */
     struct checker *checker;                 /* runs them; NULL: there are none */
     struct hooks_run *to_begin, **begin_end; /* of allocs, those that wait for room on the pool */
@@ -86,7 +89,7 @@ enum hook_where {
     HOOK_ON_POOL,
     HOOK_IN_LINE,    /* on the pool, and never two of them at once */
     HOOK_BY_PROCESS, /* on the pool, and then by a process of its own */
-    HOOK_BY_ASKING,  /* on the loop, by others, who answer later */
+    HOOK_BY_ASKING,  /* on the loop, by others, who answer later; and on the pool with the answer */
 };
 
 /* Done, and ERR's text is what somebody should know of it all the same. */
@@ -100,10 +103,25 @@ typedef int hook_function(const struct hook_request *request, struct err *err);
 typedef int hook_begin(const struct hooks *hooks, const struct hook_run *asked, char **ret_order,
                        struct err *err);
 
+/* Of HOOK_BY_ASKING: what was asked for. */
+struct hooks_asking {
+    /* Nobody is told any more, and nobody answers. */
+    void (*forget)(struct hooks_asking *asking);
+    /* Nobody is told any more: it is gone when whoever was asked has answered. */
+    void (*abandon)(struct hooks_asking *asking);
+};
+
+/* DONE comes once, with what the hook leaves, borrowed for the call, or with ERR, which is NULL
+ * then; not before this returns. */
+typedef void hooks_asked(void *ctx, const struct results *results, const struct err *err);
+typedef struct hooks_asking *hook_ask(struct hooks *hooks, const char *order, hooks_asked *done,
+                                      void *ctx);
+
 struct hook_step {
     enum hook_where where;
-    hook_function *run;
-    hook_begin *begin; /* may be NULL */
+    hook_function *run; /* of HOOK_BY_ASKING: with the answer as its results; may be NULL */
+    hook_begin *begin;  /* may be NULL */
+    hook_ask *ask;      /* of HOOK_BY_ASKING */
 };
 
 /* What may need a hook; task and driver are NULL for hooks of an alloc. */
@@ -132,21 +150,10 @@ void hooks_services_detach(struct hooks *hooks); /* whose checks were begun and 
 hook_function hooks_services_validate; /* of an alloc, on the loop: they can be made whole */
 hook_function hooks_csi_plugin_prepare, hooks_csi_plugin_started, hooks_csi_plugin_ended;
 hook_function hooks_csi_plugin_remove;
-hook_begin hooks_devices_begin;
-
-/* Of HOOK_BY_ASKING: asks for all that ORDER says, one after the other, and calls DONE once, with
- * what the hook leaves, borrowed for the call, or with ERR; not before it returns. */
-struct hooks_asking;
-typedef void hooks_asked(void *ctx, const struct results *results, const struct err *err);
-struct hooks_asking *hooks_devices_ask(struct hooks *hooks, const char *order, hooks_asked *done,
-                                       void *ctx);
-
-/* Nobody is told any more, and nobody answers; NULL is fine. */
-void hooks_devices_forget(struct hooks_asking *asking);
-
-/* Nobody is told any more: it is gone when whoever was asked has answered. */
-void hooks_devices_abandon(struct hooks_asking *asking);
 hook_begin hooks_csi_plugin_begin, hooks_csi_plugin_removed;
+hook_begin hooks_devices_begin, hooks_identities_begin;
+hook_ask hooks_devices_ask, hooks_identities_ask;
+hook_function hooks_identities_write, hooks_renew, hooks_renew_end;
 
 /* The mounts that RESULTS, which are valid, ask a driver for, from whichever hook they are.
  * ERR_CORRUPT for damaged ones. */

@@ -8,6 +8,7 @@
 #include "hooks/fetching.h"
 #include "hooks/part.h"
 #include "hooks/render/render.h"
+#include "hooks/signing.h"
 
 #include "io/host.h"
 
@@ -35,8 +36,10 @@ struct hooks_run {
     struct err err;
     struct hook_outcome *outcome; /* with what the hook leaves; owned, NULL: nothing */
     uint8_t hook;
+    uint32_t room;                  /* for what it leaves */
     struct hooks_fetching fetching; /* of one that a process carries out */
-    struct hooks_asking *asking;    /* of one that others carry out */
+    hook_ask *ask;                  /* of one that others carry out; else NULL */
+    struct hooks_asking *asking;    /* once they are asked, until they answer */
     bool on_pool, in_line, by_process, of_alloc;
     bool aborted; /* nobody waits for it */
     char texts[]; /* of the request */
@@ -83,12 +86,14 @@ struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
     hooks->network = config->network;
     hooks->plugins = config->plugins;
     hooks->devices = config->devices;
+    hooks->signer = config->signer;
     hooks->fetch = config->fetch;
     hooks->templates = config->templates;
     hooks->parser = config->parser;
     hooks->services = config->services;
     hooks->services_ctx = config->services_ctx;
     hooks->watches = watches_new(hooks);
+    hooks->renewals = renewals_new(hooks);
     hooks->begin_checks = begin_checks;
     memcpy(hooks->alloc_dir, config->alloc_dir, length + 1);
     return hooks;
@@ -108,6 +113,7 @@ void hooks_free(struct hooks *hooks)
         return;
     hooks_forget_plugins(hooks);
     watches_free(hooks->watches);
+    renewals_free(hooks->renewals);
     hooks_services_detach(hooks);
     while (hooks->runs != NULL) {
         struct hooks_run *run = hooks->runs;
@@ -116,10 +122,12 @@ void hooks_free(struct hooks *hooks)
         run->hooks = NULL;
         if (!run->on_pool) {
             io_timer_stop(&run->timer);
-            hooks_devices_forget(run->asking);
+            if (run->asking != NULL)
+                run->asking->forget(run->asking);
             run_free(run);
         }
     }
+    signings_free(hooks);
     free(hooks);
 }
 
@@ -153,8 +161,15 @@ static void settle(struct hooks_run *run, int code)
 /* What a step leaves has to be there until the answer. */
 static void keep_results(struct hooks_run *run, const struct results *results)
 {
+    free(run->outcome);
+    run->outcome = NULL;
     if (results->used == 0 || run->err.code != 0)
         return;
+    if (results->used > run->room) {
+        (void)err_set(&run->err, ERR_LIMIT, "what it leaves is too long: %u bytes, with %u left",
+                      results->used, run->room); /* only to be filled */
+        return;
+    }
     run->outcome = calloc(1, sizeof(*run->outcome) + results->used);
     check(run->outcome != NULL);
     run->outcome->results_bytes = results->used;
@@ -166,6 +181,10 @@ static void perform(struct hooks_run *run)
     struct results results = {.bytes = calloc(1, RESULTS_BYTES_MAX), .size = RESULTS_BYTES_MAX};
 
     check(results.bytes != NULL);
+    if (run->outcome != NULL) { /* what was answered, to be done something with */
+        results.used = run->outcome->results_bytes;
+        memcpy(results.bytes, run->outcome->results, results.used);
+    }
     run->request.results = &results;
     run->request.fetching = &run->fetching;
     settle(run, run->function(&run->request, &run->err));
@@ -179,6 +198,8 @@ static void on_timer(struct io_timer *timer)
     finish(timer->ctx);
 }
 
+static void submit(struct hooks_run *run);
+
 static void on_answer(void *ctx, const struct results *results, const struct err *err)
 {
     struct hooks_run *run = ctx;
@@ -188,7 +209,10 @@ static void on_answer(void *ctx, const struct results *results, const struct err
         run->err = *err;
     else
         keep_results(run, results);
-    finish(run);
+    if (run->err.code == 0 && run->function != NULL)
+        submit(run);
+    else
+        finish(run);
 }
 
 static void on_pool(struct io_work *work)
@@ -196,8 +220,6 @@ static void on_pool(struct io_work *work)
     struct hooks_run *run = work->ctx;
     perform(run);
 }
-
-static void submit(struct hooks_run *run);
 
 /* A job may have thousands of allocs.  Were all of them sent to the pool at once, the first task
  * would start behind the directories of the last alloc, and nothing but directories would be made
@@ -305,11 +327,13 @@ static bool is_of(const struct hooks_run *run, const char *alloc_id, const char 
 void hooks_abort(struct hooks *hooks, const char *alloc_id, const char *task)
 {
     for (struct hooks_run *run = hooks->runs; run != NULL; run = run->next) {
-        if (!is_of(run, alloc_id, task) || (!run->by_process && run->asking == NULL))
+        if (!is_of(run, alloc_id, task) || (!run->by_process && run->ask == NULL))
             continue;
         run->aborted = true;
+        if (run->ask != NULL && run->asking == NULL)
+            continue; /* it will not ask, or has been answered */
         if (run->asking != NULL) {
-            hooks_devices_abandon(run->asking);
+            run->asking->abandon(run->asking);
             run->asking = NULL;
             (void)err_set(&run->err, ERR_CANCELED, "nobody waits for it any more");
             io_timer_start(hooks->loop, &run->timer, loop_now_ms(), on_timer, run);
@@ -358,6 +382,25 @@ static bool waits_for_watch(struct hooks_run *run, const struct hook_run *asked)
            watches_end(run->hooks->watches, run->request.alloc, run->request.task, resume, run);
 }
 
+static void ask(void *ctx)
+{
+    struct hooks_run *run = ctx;
+
+    if (!run->aborted) {
+        run->asking = run->ask(run->hooks, run->request.order, on_answer, run);
+        return;
+    }
+    (void)err_set(&run->err, ERR_CANCELED, "nobody waits for it any more"); /* only to be filled */
+    io_timer_start(run->hooks->loop, &run->timer, loop_now_ms(), on_timer, run);
+}
+
+/* Its tokens are renewed no more when they are asked for by a start. */
+static bool waits_for_renewal(struct hooks_run *run, const struct hook_run *asked)
+{
+    return asked->hook == TASK_HOOK_IDENTITY &&
+           renewals_end(run->hooks->renewals, run->request.alloc, run->request.task, ask, run);
+}
+
 static void line_up(struct hooks_run *run)
 {
     wait_behind(&run->hooks->line, run);
@@ -400,6 +443,20 @@ static void add_names(const struct hook_run *asked, char **at, struct hook_reque
     (void)add_text(at, "");
 }
 
+/* What other hooks have left stays. */
+static uint32_t room_of(const struct hook_run *asked)
+{
+    uint32_t others = 0;
+    struct result result;
+
+    for (uint32_t at = 0, before = 0;
+         results_next(asked->results, asked->results_bytes, &at, &result); before = at) {
+        if (result.hook != asked->hook)
+            others += at - before;
+    }
+    return RESULTS_BYTES_MAX - others;
+}
+
 static struct hooks_run *new_run(struct hooks *hooks, const struct hook_run *asked,
                                  const char *user, const char *order)
 {
@@ -426,6 +483,7 @@ static struct hooks_run *new_run(struct hooks *hooks, const struct hook_run *ask
     add_names(asked, &at, &run->request);
     run->hooks = hooks;
     run->hook = asked->hook;
+    run->room = room_of(asked);
     run->next = hooks->runs;
     run->link = &hooks->runs;
     if (run->next != NULL)
@@ -466,7 +524,10 @@ void hook_run(struct hooks *hooks, const struct hook_run *asked, hook_done *done
                    asked->phase == PHASE_DESTROY))
         run->err = (struct err){0}; /* nothing was ever made under such a name */
     if (valid && step != NULL && step->where == HOOK_BY_ASKING) {
-        run->asking = hooks_devices_ask(hooks, run->request.order, on_answer, run);
+        run->function = step->run;
+        run->ask = step->ask;
+        if (!waits_for_renewal(run, asked))
+            ask(run);
         return;
     }
     if (valid && step != NULL && step->where != HOOK_ABSENT)

@@ -1,5 +1,6 @@
 /*
- * The hooks, in the order in which they run, and which of them a spec needs.
+ * The hooks, by their numbers, and which of them a spec needs.  Those of an alloc run in that
+ * order, those of a task in that of TASK_HOOKS_IN_ORDER.
  *
  * A row names the hook, when it is needed, and its step for each phase.  A phase that has no step
  * is not in the mask that the machines count by, so nothing is run for nothing.  That the rows are
@@ -48,6 +49,11 @@ static bool has_devices(const struct hook_subject *subject)
     return subject->task->devices_json != NULL;
 }
 
+static bool has_identities(const struct hook_subject *subject)
+{
+    return subject->task->identities_count > 0;
+}
+
 static bool has_templates(const struct hook_subject *subject)
 {
     return subject->task->templates_count > 0;
@@ -63,14 +69,15 @@ static bool has_services(const struct hook_subject *subject)
     return subject->alloc->services_count > 0;
 }
 
-#define LOOP(phase, function) [PHASE_##phase] = {HOOK_ON_LOOP, function, NULL}
-#define POOL(phase, function) [PHASE_##phase] = {HOOK_ON_POOL, function, NULL}
-#define LINE(phase, function) [PHASE_##phase] = {HOOK_IN_LINE, function, NULL}
+#define LOOP(phase, function) [PHASE_##phase] = {HOOK_ON_LOOP, function, NULL, NULL}
+#define POOL(phase, function) [PHASE_##phase] = {HOOK_ON_POOL, function, NULL, NULL}
+#define LINE(phase, function) [PHASE_##phase] = {HOOK_IN_LINE, function, NULL, NULL}
+#define ASKING(phase, function, begin, ask) [PHASE_##phase] = {HOOK_BY_ASKING, function, begin, ask}
 /* The same with something to do on the loop before it. */
-#define POOL_BEGUN(phase, function, begin) [PHASE_##phase] = {HOOK_ON_POOL, function, begin}
-#define LOOP_BEGUN(phase, function, begin) [PHASE_##phase] = {HOOK_ON_LOOP, function, begin}
-#define PROCESS(phase, function, begin) [PHASE_##phase] = {HOOK_BY_PROCESS, function, begin}
-#define LINE_BEGUN(phase, function, begin) [PHASE_##phase] = {HOOK_IN_LINE, function, begin}
+#define POOL_BEGUN(phase, function, begin) [PHASE_##phase] = {HOOK_ON_POOL, function, begin, NULL}
+#define LOOP_BEGUN(phase, function, begin) [PHASE_##phase] = {HOOK_ON_LOOP, function, begin, NULL}
+#define PROCESS(phase, function, begin) [PHASE_##phase] = {HOOK_BY_PROCESS, function, begin, NULL}
+#define LINE_BEGUN(phase, function, begin) [PHASE_##phase] = {HOOK_IN_LINE, function, begin, NULL}
 
 /* clang-format off */
 /*    hook       needed when   steps */
@@ -101,7 +108,12 @@ static bool has_services(const struct hook_subject *subject)
         POOL_BEGUN(PRESTART, hooks_render, hooks_render_begin),                                    \
         LOOP_BEGUN(POSTSTART, hooks_watch, hooks_render_begin),                                    \
         LOOP(STOP, hooks_watch_end))                                                               \
-    ROW(DEVICES,   has_devices, [PHASE_PRESTART] = {HOOK_BY_ASKING, NULL, hooks_devices_begin})
+    ROW(DEVICES,   has_devices,                                                                    \
+        ASKING(PRESTART, NULL, hooks_devices_begin, hooks_devices_ask))                            \
+    ROW(IDENTITY,  has_identities,                                                                 \
+        ASKING(PRESTART, hooks_identities_write, hooks_identities_begin, hooks_identities_ask),    \
+        LOOP_BEGUN(POSTSTART, hooks_renew, hooks_identities_begin),                                \
+        LOOP(STOP, hooks_renew_end))
 /* clang-format on */
 
 #define ROW(name, needs, ...) {needs, {__VA_ARGS__}},

@@ -37,9 +37,7 @@ enum {
 
 static const char payload_key[] = "Payload", identity_key[] = "Identity";
 
-/* The user of the task; the daemon's own if it names none, or cannot be given anything anyway. */
-static int find_owner(const struct hook_request *request, struct host_user *ret_owner,
-                      struct err *err)
+int hooks_owner(const struct hook_request *request, struct host_user *ret_owner, struct err *err)
 {
     *ret_owner = (struct host_user){.uid = geteuid(), .gid = getegid()};
     if (!request->privileged || request->user[0] == '\0')
@@ -151,7 +149,7 @@ int hooks_task_dir_build(const struct hook_request *request, struct err *err)
     int code = hooks_open_root(request, &root, err);
 
     if (code == 0)
-        code = find_owner(request, &owner, err);
+        code = hooks_owner(request, &owner, err);
     if (code == 0)
         code = admit(root, &owner, err);
     if (code == 0)
@@ -204,7 +202,7 @@ static int mend(const struct hook_request *request, int task_fd, struct err *err
     struct host_user owner;
     scoped_fd int seen = -1;
     bool was_there;
-    int code = find_owner(request, &owner, err);
+    int code = hooks_owner(request, &owner, err);
 
     if (code == 0)
         code = find_seen(request, task_fd, owner.uid, &seen, err);

@@ -189,7 +189,8 @@ void perform_changed(void *ctx, const char *alloc, const char *task,
     const struct task *record = core_task(parts->core, alloc, task);
 
     if (rendered->code != 0)
-        log_warn("hooks", "templates are left as they are task=%s error=%s", id.text,
+        log_warn("hooks", "%s are left as they are task=%s error=%s",
+                 rendered->hook == TASK_HOOK_TEMPLATE ? "templates" : "identities", id.text,
                  log_value(rendered->text));
     else if (record != NULL)
         core_news(parts->core, &id, record->machine.generation, TE_CHANGED, rendered);

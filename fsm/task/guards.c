@@ -39,15 +39,40 @@ static uint32_t hooks_of(const struct task *task, enum hook_phase phase)
     unreachable("task hook phase");
 }
 
-uint8_t task_hook_from(const struct task *task, enum hook_phase phase, unsigned first)
+static const uint8_t in_order[] = {
+#define X(name) TASK_HOOK_##name,
+    TASK_HOOKS_IN_ORDER(X)
+#undef X
+};
+#define X(name) | 1u << TASK_HOOK_##name
+_Static_assert(COUNT_OF(in_order) == TASK_HOOK_COUNT &&
+                   (0u TASK_HOOKS_IN_ORDER(X)) == (1u << TASK_HOOK_COUNT) - 1,
+               "each hook has its turn");
+#undef X
+
+static uint8_t hook_from(const struct task *task, enum hook_phase phase, size_t place)
 {
     uint32_t mask = hooks_of(task, phase);
 
-    for (unsigned hook = first; hook < TASK_HOOK_COUNT; hook++) {
-        if ((mask >> hook & 1u) != 0)
-            return (uint8_t)hook;
+    for (; place < COUNT_OF(in_order); place++) {
+        if ((mask >> in_order[place] & 1u) != 0)
+            return in_order[place];
     }
     return HOOK_NONE;
+}
+
+uint8_t task_hook_first(const struct task *task, enum hook_phase phase)
+{
+    return hook_from(task, phase, 0);
+}
+
+uint8_t task_hook_after(const struct task *task, enum hook_phase phase, uint8_t hook)
+{
+    size_t place = 0;
+
+    while (place < COUNT_OF(in_order) && in_order[place] != hook)
+        place++;
+    return hook_from(task, phase, place + 1);
 }
 
 bool task_look_failed(const struct task *task, const struct failure *failure)
@@ -94,7 +119,7 @@ bool task_is_on_its_way(const struct task *task)
 
 static bool has_hooks(const struct task *task, enum hook_phase phase)
 {
-    return task_hook_from(task, phase, 0) != HOOK_NONE;
+    return task_hook_first(task, phase) != HOOK_NONE;
 }
 
 static bool delay_ahead(const struct task *task)

@@ -27,8 +27,9 @@ static inline bool task_state_waits(uint8_t state)
            state == T_BACKOFF;
 }
 
-/* The first hook of PHASE from FIRST on, HOOK_NONE: none. */
-uint8_t task_hook_from(const struct task *task, enum hook_phase phase, unsigned first);
+/* The first hook of PHASE, and the one that runs after HOOK (may be HOOK_NONE); HOOK_NONE: none. */
+uint8_t task_hook_first(const struct task *task, enum hook_phase phase);
+uint8_t task_hook_after(const struct task *task, enum hook_phase phase, uint8_t hook);
 
 /* The driver could not look, which is no reason to touch what may run well (I-23).  Bounded, since
  * a payload that can never be looked at is lost to us. */

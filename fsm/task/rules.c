@@ -35,7 +35,7 @@ static void note_terminated(struct task *task, const struct fsm_now *now)
 static void begin_phase(struct task *task, enum hook_phase phase)
 {
     task->phase = (uint8_t)phase;
-    task->hook = task_hook_from(task, phase, 0);
+    task->hook = task_hook_first(task, phase);
 }
 
 /* True if HOOK has left something for later starts. */
@@ -52,7 +52,7 @@ static bool has_results_of(const struct task *task, uint8_t hook)
 
 static void next_hook(struct task *task)
 {
-    task->hook = task_hook_from(task, (enum hook_phase)task->phase, (unsigned)task->hook + 1);
+    task->hook = task_hook_after(task, (enum hook_phase)task->phase, task->hook);
 }
 
 /* Users read of the hook that may take long; what it has done once it finds done. */
@@ -72,7 +72,7 @@ static void absorb_hook_done(struct task *task, const struct fsm_event *event,
     if (outcome->hook < TASK_HOOK_COUNT && task->phase == PHASE_PRESTART) {
         struct results results = {task->results, task->results_bytes, RESULTS_BYTES_MAX};
         int code = results_take(&results, outcome->hook, outcome->results, outcome->results_bytes);
-        check(code == 0); /* one hook's results fit, and the router refuses more than the bound */
+        check(code == 0); /* whoever ran it has looked whether there is room */
         task->results_bytes = results.used;
     }
     if (task->machine.state == T_CLEANUP && outcome->hook < TASK_HOOK_COUNT)
@@ -142,24 +142,42 @@ static void absorb_scripted(struct task *task, const struct failure *said,
                       "Template script failed, task is being killed");
 }
 
-/* What its templates say now, told once: what it differs from goes with it. */
+/* --- templates and identities --- */
+
+static void note_restart(struct task *task, const struct hook_outcome *outcome,
+                         const struct fsm_now *now)
+{
+    char text[TASK_EVENT_TEXT_SIZE] = "Template with change_mode restart re-rendered";
+
+    if (outcome->hook == TASK_HOOK_IDENTITY)
+        (void)text_format(text, sizeof(text), "Identity[%s]: new token acquired",
+                          outcome->text); /* cut if too long */
+    task_note(task, now, TASK_EVENT_RESTART_SIGNALED, text);
+}
+
+/* What its templates say now, or its new tokens, told once: what they differ from goes with it. */
 static void absorb_changed(struct task *task, const struct hook_outcome *outcome,
                            const struct fsm_now *now)
 {
     struct results results = {task->results, task->results_bytes, RESULTS_BYTES_MAX};
+    const struct hook_outcome crowded = {.hook = outcome->hook,
+                                         .text = "what it leaves is too long"};
     struct rendered_change change;
 
-    if (task->machine.state != T_RUNNING || task_hook_from(task, PHASE_POSTSTART, 0) == HOOK_NONE)
-        return; /* it ends, and its next start renders */
-    policy_change(task->results, task->results_bytes, outcome->results, outcome->results_bytes,
-                  &change);
+    if (task->machine.state != T_RUNNING || task_hook_first(task, PHASE_POSTSTART) == HOOK_NONE)
+        return; /* it ends, and its next start renders, and signs */
+    if (!results_have_room(&results, outcome->hook, outcome->results_bytes)) {
+        note_hook_failed(task, now, "", &crowded);
+        return;
+    }
+    policy_change(outcome->hook, task->results, task->results_bytes, outcome->results,
+                  outcome->results_bytes, &change);
     int code = results_take(&results, outcome->hook, outcome->results, outcome->results_bytes);
-    check(code == 0); /* as of a hook that is done */
+    check(code == 0); /* there is room */
     task->results_bytes = results.used;
     if (change.restarts) {
         task->restart_wanted = 1;
-        task_note(task, now, TASK_EVENT_RESTART_SIGNALED,
-                  "Template with change_mode restart re-rendered");
+        note_restart(task, outcome, now);
         return;
     }
     task->scripts_owed |= change.scripts;
@@ -169,7 +187,8 @@ static void absorb_changed(struct task *task, const struct hook_outcome *outcome
         return;
     task->changes++;
     task->signals_owed |= change.signals;
-    task_note(task, now, TASK_EVENT_SIGNALING, outcome->text)->number = 1; /* by a template */
+    task_note(task, now, TASK_EVENT_SIGNALING, outcome->text)->number =
+        outcome->hook == TASK_HOOK_IDENTITY ? SIGNALED_BY_IDENTITY : SIGNALED_BY_TEMPLATE;
 }
 
 /* --- absorb --- */
@@ -423,7 +442,7 @@ void task_absorb(struct machine *record, const struct fsm_event *event, const st
     case TE_REAPED:
         if (task->ran && !task->exit_seen)
             absorb_unknown_exit(task, "exit unknown: killed, and nobody saw the end", now);
-        if (task_hook_from(task, PHASE_EXITED, 0) == HOOK_NONE)
+        if (task_hook_first(task, PHASE_EXITED) == HOOK_NONE)
             task_decide(task, now);
         break;
     case TE_REAP_FAILED:

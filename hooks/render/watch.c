@@ -255,8 +255,8 @@ static void on_splay(struct io_timer *timer)
 
     if (watch->working)
         return; /* it will say something newer */
-    policy_change(watch->told.bytes, watch->told.used, watch->said.bytes, watch->said.used,
-                  &change);
+    policy_change(TASK_HOOK_TEMPLATE, watch->told.bytes, watch->told.used, watch->said.bytes,
+                  watch->said.used, &change);
     for (int number = 1; number <= 64; number++) {
         if ((change.signals >> (number - 1) & 1u) == 0)
             continue;
@@ -300,8 +300,8 @@ static void settle(struct watch *watch)
     struct rendered_change change;
 
     shrink(&watch->fresh);
-    policy_change(watch->told.bytes, watch->told.used, watch->fresh.bytes, watch->fresh.used,
-                  &change);
+    policy_change(TASK_HOOK_TEMPLATE, watch->told.bytes, watch->told.used, watch->fresh.bytes,
+                  watch->fresh.used, &change);
     if (!change.restarts && change.signals == 0 && change.scripts == 0) {
         io_timer_stop(&watch->splaying); /* it is as it was again */
         free(watch->said.bytes);

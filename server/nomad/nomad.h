@@ -108,9 +108,10 @@ void nomad_ask(struct nomad *nomad, const char *method, json_t *args, const char
 
 /* --- identities --- */
 
-/* Has tokens signed for COUNT bearers, one at least, of ALLOC.  CB as of nomad_ask.  Of what a
- * server has refused asking again does not help. */
-void nomad_sign(struct nomad *nomad, const struct alloc_spec *alloc,
+/* Has tokens signed for COUNT bearers, one at least, of ALLOC, whose create_index is INDEX.  All
+ * that is handed in is borrowed for the call; CB as of nomad_ask.  Of what a server has refused
+ * asking again does not help. */
+void nomad_sign(struct nomad *nomad, const char *alloc, uint64_t index,
                 const struct spec_bearer *bearers, size_t count, spec_signed_cb *cb, void *ctx);
 
 /* --- services --- */

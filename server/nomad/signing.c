@@ -129,21 +129,20 @@ static void signed_all(void *ctx, const json_t *reply, const struct err *err)
 
 static json_t *request_of(const char *alloc, const struct spec_bearer *bearer)
 {
-    json_t *request = json_pack(
-        "{s:s, s:s, s:s, s:i, s:s}", "AllocID", alloc, "IdentityName", bearer->identity,
-        "WorkloadIdentifier", bearer->workload, "WorkloadType",
-        bearer->service != NULL ? OF_SERVICE : OF_TASK, "InterpolatedWorkloadIdentifier",
-        bearer->service != NULL ? bearer->service : "");
+    json_t *request =
+        json_pack("{s:s, s:s, s:s, s:i, s:s}", "AllocID", alloc, "IdentityName", bearer->identity,
+                  "WorkloadIdentifier", bearer->workload, "WorkloadType",
+                  bearer->service != NULL ? OF_SERVICE : OF_TASK, "InterpolatedWorkloadIdentifier",
+                  bearer->service != NULL ? bearer->service : "");
 
     check(request != NULL); /* names are UTF-8 */
     return request;
 }
 
-void nomad_sign(struct nomad *nomad, const struct alloc_spec *alloc,
+void nomad_sign(struct nomad *nomad, const char *alloc, uint64_t index,
                 const struct spec_bearer *bearers, size_t count, spec_signed_cb *cb, void *ctx)
 {
     struct signing *signing = calloc(1, sizeof(*signing));
-    uint64_t index = alloc->create_index;
 
     check(signing != NULL);
     check(count > 0);
@@ -152,7 +151,7 @@ void nomad_sign(struct nomad *nomad, const struct alloc_spec *alloc,
     signing->ctx = ctx;
     signing->asked = json_array();
     for (size_t i = 0; i < count; i++)
-        check(json_array_append_new(signing->asked, request_of(alloc->id, &bearers[i])) == 0);
+        check(json_array_append_new(signing->asked, request_of(alloc, &bearers[i])) == 0);
     signing->next = nomad->signing;
     signing->link = &nomad->signing;
     if (signing->next != NULL)

@@ -225,7 +225,8 @@ static bool says_otherwise(const struct sim_task_state *state, const struct task
     int code = leave_rendered(state, &results);
 
     check(code == 0); /* fits */
-    policy_change(task->results, task->results_bytes, bytes, results.used, &change);
+    policy_change(TASK_HOOK_TEMPLATE, task->results, task->results_bytes, bytes, results.used,
+                  &change);
     return change.restarts || change.signals != 0 || change.scripts != 0;
 }
 

@@ -526,7 +526,7 @@ static void check_task(struct jobspec_work *work, const json_t *task, const json
     jobspec_check_templates(work, task);
     jobspec_check_task_services(work, group, task);
     jobspec_check_payload_file(work, task);
-    jobspec_check_identity(work, task);
+    jobspec_check_identities(work, task);
     check_constraints(work, task, true);
     if (is_type(job, JOB_SYSTEM) && json_array_size(jobspec_list(task, "Affinities")) > 0)
         jobspec_complain(work, task, "Affinities", "remove it",

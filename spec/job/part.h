@@ -181,9 +181,10 @@ const char *spec_file_fault(const char *file, const char *escapes);
 
 /* --- identities: tokens that servers sign for a task (identity.c) --- */
 
-/* IDENTITY as a server sends it, with what matters here: a new reference; NULL: nobody sees it. */
-json_t *jobspec_prepare_identity(const json_t *identity);
-void jobspec_check_identity(struct jobspec_work *work, const json_t *task);
+/* IDENTITY as a server sends it, with what matters here: a new reference; NULL: nobody sees it, or
+ * is told of it. */
+json_t *jobspec_prepare_identity(const json_t *identity, bool named);
+void jobspec_check_identities(struct jobspec_work *work, const json_t *task);
 
 /* Puts the tokens of SENT, an alloc, into ALLOC, for those tasks of GROUP that see theirs.
  * ERR_CORRUPT: one is missing, or no token. */

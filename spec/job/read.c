@@ -247,7 +247,10 @@ static void refuse(struct jobspec_work *work, const struct jobspec_field *field,
 
     work->refused = true;
     if (field->fate == FATE_SERVED)
-        jobspec_complain_at(work, place, field->advice, "%s is for jobs of servers only", name);
+        jobspec_complain_at(work, place, field->advice,
+                            block ? "the block \"%s\" is for jobs of servers only"
+                                  : "%s is for jobs of servers only",
+                            name);
     else if (block)
         jobspec_complain_at(work, place, field->advice, "the block \"%s\" is not supported yet",
                             name);
@@ -497,7 +500,7 @@ static int read_block(void *ctx, const struct hcl_block *block, const struct hcl
         complain_unknown(work, reading->schema, block->type, block->place, true);
         return 0;
     }
-    if (field->fate == FATE_REFUSED) {
+    if (field->fate == FATE_REFUSED || field->fate == FATE_SERVED) {
         refuse(work, field, block->place, true);
         return 0;
     }

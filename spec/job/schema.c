@@ -68,6 +68,10 @@ enum { WHOLE_MAX = INT32_MAX };
     {                                                                                              \
         NULL, json, KIND_BLOCK, FATE_SERVED, 0, 0, schema, advice                                  \
     }
+#define BLOCKS_SERVED(hcl, json, schema, advice)                                                   \
+    {                                                                                              \
+        hcl, json, KIND_BLOCKS, FATE_SERVED, 0, 0, schema, advice                                  \
+    }
 /* Kept and not acted on, unless it is empty; ADVICE says what happens instead. */
 #define KEPT(hcl, json, kind, max, schema, advice)                                                 \
     {                                                                                              \
@@ -439,13 +443,21 @@ static const struct jobspec_field dispatch_payload_fields[] = {
 };
 static SCHEMA(dispatch_payload, "dispatch_payload", NULL, dispatch_payload_fields);
 
-/* Of the default one; what else is said of it is for servers, who sign it. */
-static const struct jobspec_field identity_fields[] = {
-    BOOL("env", "Env", FATE_SERVED),
-    BOOL("file", "File", FATE_SERVED),
-    TEXT("filepath", "Filepath", FATE_SERVED),
-};
+/* What else is said of them is for servers, who sign them. */
+#define IDENTITY                                                                                   \
+    BOOL("env", "Env", FATE_SERVED), BOOL("file", "File", FATE_SERVED),                            \
+        TEXT("filepath", "Filepath", FATE_SERVED)
+static const struct jobspec_field identity_fields[] = {IDENTITY};
 static SCHEMA(identity, "identity", NULL, identity_fields);
+
+static const struct jobspec_field named_identity_fields[] = {
+    IDENTITY,
+    TEXT("name", "Name", FATE_SERVED),
+    TEXT("change_mode", "ChangeMode", FATE_SERVED),
+    TEXT("change_signal", "ChangeSignal", FATE_SERVED),
+    DURATION("ttl", "TTL", FATE_SERVED),
+};
+static SCHEMA(named_identity, "identity", NULL, named_identity_fields);
 
 static const struct jobspec_field parameterized_fields[] = {
     TEXT("payload", "Payload", FATE_PLACE),
@@ -567,7 +579,7 @@ static const struct jobspec_field task_fields[] = {
     REFUSED("consul", "Consul", "remove it: cairn does not talk to Consul yet"),
     BLOCK("csi_plugin", "CSIPluginConfig", FATE_RUN, &csi_plugin),
     BLOCK("dispatch_payload", "DispatchPayload", FATE_RUN, &dispatch_payload),
-    REFUSED("identity", "Identities", NO_IDENTITY),
+    BLOCKS_SERVED("identity", "Identities", &named_identity, NO_IDENTITY),
     BLOCK_SERVED("Identity", &identity, NO_IDENTITY),
     REFUSED("kind", "Kind", "remove it: Consul Connect is not available yet"),
     REFUSED("scaling", "ScalingPolicies",

@@ -35,12 +35,12 @@ static json_t *copy_of(const json_t *object)
 static void prepare_identities(json_t *task)
 {
     json_t *all = json_object_get(task, "Identities"), *kept = json_array(), *identity;
-    json_t *own = jobspec_prepare_identity(json_object_get(task, "Identity"));
+    json_t *own = jobspec_prepare_identity(json_object_get(task, "Identity"), false);
     size_t i;
 
     json_array_foreach(all, i, identity)
     {
-        json_t *seen = jobspec_prepare_identity(identity);
+        json_t *seen = jobspec_prepare_identity(identity, true);
 
         if (seen != NULL)
             check(json_array_append_new(kept, seen) == 0);

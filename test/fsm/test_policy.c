@@ -39,7 +39,7 @@ static struct rendered_change changed(const char *before, const char *after)
     struct results was = saying(0, before, strlen(before)), is = saying(1, after, strlen(after));
     struct rendered_change change;
 
-    policy_change(was.bytes, was.used, is.bytes, is.used, &change);
+    policy_change(TASK_HOOK_TEMPLATE, was.bytes, was.used, is.bytes, is.used, &change);
     return change;
 }
 
@@ -66,12 +66,63 @@ static void test_change_of_what_nobody_knows_is_none(void **state)
     struct rendered_change change = {.restarts = true};
 
     (void)state;
-    policy_change(fewer.bytes, fewer.used, is.bytes, is.used, &change);
+    policy_change(TASK_HOOK_TEMPLATE, fewer.bytes, fewer.used, is.bytes, is.used, &change);
     assert_false(change.restarts);
-    policy_change(NULL, 0, is.bytes, is.used, &change);
+    policy_change(TASK_HOOK_TEMPLATE, NULL, 0, is.bytes, is.used, &change);
     assert_false(change.restarts || change.signals != 0);
-    policy_change(is.bytes, is.used, NULL, 0, &change);
+    policy_change(TASK_HOOK_TEMPLATE, is.bytes, is.used, NULL, 0, &change);
     assert_false(change.restarts || change.signals != 0);
+}
+
+/* What another hook says is its own. */
+static void test_change_is_of_one_hook(void **state)
+{
+    struct results was = saying(0, "xyz", 3), is = saying(1, "xya", 3);
+    struct rendered_change change = {.restarts = true};
+
+    (void)state;
+    policy_change(TASK_HOOK_IDENTITY, was.bytes, was.used, is.bytes, is.used, &change);
+    assert_false(change.restarts);
+}
+
+/* --- tokens --- */
+
+enum { SECOND = 1000000000 };
+
+static void test_a_token_is_renewed_at_half_of_its_time(void **state)
+{
+    const int64_t now = INT64_C(1795861938) * SECOND;
+
+    (void)state;
+    assert_int_equal(policy_renew_after_ms(now + INT64_C(3600) * SECOND, now, 0), 1800000);
+    assert_int_equal(policy_renew_after_ms(now + INT64_C(3600) * SECOND, now, 179999), 1979999);
+    assert_int_equal(policy_renew_after_ms(now + INT64_C(3600) * SECOND, now, 180000), 1800000);
+    assert_int_equal(policy_renew_after_ms(now + INT64_C(20) * SECOND, now, 1), 10001);
+    assert_int_equal(policy_renew_after_ms(now + INT64_C(15) * SECOND, now, 0), 10000);
+    assert_int_equal(policy_renew_after_ms(now + 1, now, 0), 0); /* as good as gone */
+    assert_int_equal(policy_renew_after_ms(now, now, 999), 0);
+    assert_int_equal(policy_renew_after_ms(1, now, 7), 0);
+}
+
+static void test_a_renewal_that_fails_is_tried_ever_later(void **state)
+{
+    (void)state;
+    assert_int_equal(policy_renew_again_ms(1, 0), 20000);
+    assert_int_equal(policy_renew_again_ms(2, 9999), 49999);
+    assert_int_equal(policy_renew_again_ms(8, 0), 2560000);
+    assert_int_equal(policy_renew_again_ms(9, 0), 3600000);
+    assert_int_equal(policy_renew_again_ms(UINT32_MAX, 10000), 3600000);
+}
+
+static void test_nobody_starts_with_a_token_that_is_about_to_expire(void **state)
+{
+    const int64_t now = INT64_C(1795861938) * SECOND;
+
+    (void)state;
+    assert_true(policy_token_lasts(0, now));
+    assert_true(policy_token_lasts(now + INT64_C(10001) * 1000000, now));
+    assert_false(policy_token_lasts(now + INT64_C(10000) * 1000000, now));
+    assert_false(policy_token_lasts(now - 1, now));
 }
 
 /* --- restart --- */
@@ -909,6 +960,10 @@ int main(void)
         cmocka_unit_test(test_claims_are_asked_for_again_when_that_may_help),
         cmocka_unit_test(test_periodic_jobs_are_launched_when_they_are_due),
         cmocka_unit_test(test_change_asks_for_what_each_template_does),
+        cmocka_unit_test(test_change_is_of_one_hook),
+        cmocka_unit_test(test_a_token_is_renewed_at_half_of_its_time),
+        cmocka_unit_test(test_a_renewal_that_fails_is_tried_ever_later),
+        cmocka_unit_test(test_nobody_starts_with_a_token_that_is_about_to_expire),
         cmocka_unit_test(test_change_of_what_nobody_knows_is_none),
         cmocka_unit_test(test_restart_without_attempts_fails_unless_a_batch_task_succeeded),
         cmocka_unit_test(test_restart_within_policy_waits_the_delay_with_at_most_a_quarter_more),

@@ -22,6 +22,7 @@ struct fixture {
     const char *environment[8];
     const struct hooks_fetch *fetch;                       /* NULL: nothing is */
     const struct hooks_templates *templates;               /* NULL: nobody is told of them */
+    const struct hooks_signer *signer;                     /* NULL: nobody signs identities */
     char parser[PATH_SIZE];                                /* what renders them */
     json_t *(*services)(void *ctx, const char *namespace); /* of the fixture; NULL: none are */
     struct hooks_network network;   /* handed over if it says where it is kept */
@@ -75,6 +76,7 @@ static inline void start_hooks(struct fixture *fixture, const char *denylist)
         .driver = fixture_driver,
         .fetch = fixture->fetch,
         .templates = fixture->templates,
+        .signer = fixture->signer,
         .parser = fixture->parser,
         .services = fixture->services,
         .services_ctx = fixture,

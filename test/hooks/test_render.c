@@ -43,8 +43,8 @@ static void on_changed(void *ctx, const char *alloc, const char *task,
     rendered.code = outcome->code;
     (void)text_copy(rendered.text, sizeof(rendered.text), outcome->text); /* same size */
     if (outcome->code == 0) {
-        policy_change(rendered.results, rendered.results_bytes, outcome->results,
-                      outcome->results_bytes, &change);
+        policy_change(TASK_HOOK_TEMPLATE, rendered.results, rendered.results_bytes,
+                      outcome->results, outcome->results_bytes, &change);
         take(outcome);
     }
     rendered.restarts = change.restarts;

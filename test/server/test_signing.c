@@ -29,19 +29,18 @@ static void on_signed(void *ctx, const struct spec_signed *tokens, const struct 
 static void ask(struct small_session *session, struct told *told)
 {
     static const struct spec_bearer bearers[] = {{"aws", "web", NULL}, {"consul", "${x}", "front"}};
-    const struct alloc_spec alloc = {.id = one, .create_index = 7};
 
     *told = (struct told){0};
-    nomad_sign(session->nomad, &alloc, bearers, COUNT_OF(bearers), on_signed, told);
+    nomad_sign(session->nomad, one, 7, bearers, COUNT_OF(bearers), on_signed, told);
 }
 
 /* TYPE -1: Go leaves a zero out. */
 static json_t *signed_json(const char *name, const char *workload, int type, const char *token,
                            json_int_t expires)
 {
-    json_t *value = json_pack("{s:s, s:s, s:s, s:s, s:{s:I}}", "AllocID", one, "IdentityName", name,
-                              "WorkloadIdentifier", workload, "JWT", token, "Expiration", "$time",
-                              expires);
+    json_t *value =
+        json_pack("{s:s, s:s, s:s, s:s, s:{s:I}}", "AllocID", one, "IdentityName", name,
+                  "WorkloadIdentifier", workload, "JWT", token, "Expiration", "$time", expires);
 
     assert_non_null(value);
     if (type >= 0)
@@ -59,11 +58,10 @@ static void test_a_call_says_whose_they_are(void **state)
     join(session);
     ask(session, &told);
     assert_int_equal(told.times, 0);
-    json_t *args = answer(
-        session, "Alloc.SignIdentities",
-        json_pack("{s:[o, o], s:n}", "SignedIdentities",
-                  signed_json("consul", "${x}", 1, "b.c.d", 5000000000),
-                  signed_json("aws", "web", -1, "a.b-c.d_e", 0), "Rejections"));
+    json_t *args = answer(session, "Alloc.SignIdentities",
+                          json_pack("{s:[o, o], s:n}", "SignedIdentities",
+                                    signed_json("consul", "${x}", 1, "b.c.d", 5000000000),
+                                    signed_json("aws", "web", -1, "a.b-c.d_e", 0), "Rejections"));
     const json_t *list = json_object_get(args, "Identities");
     assert_int_equal(json_array_size(list), 2);
     assert_string_equal(word_of(args, "AuthToken"), "s");
@@ -72,7 +70,8 @@ static void test_a_call_says_whose_they_are(void **state)
     assert_string_equal(word_of(json_array_get(list, 0), "AllocID"), one);
     assert_string_equal(word_of(json_array_get(list, 0), "IdentityName"), "aws");
     assert_string_equal(word_of(json_array_get(list, 0), "WorkloadIdentifier"), "web");
-    assert_string_equal(word_of(json_array_get(list, 1), "InterpolatedWorkloadIdentifier"), "front");
+    assert_string_equal(word_of(json_array_get(list, 1), "InterpolatedWorkloadIdentifier"),
+                        "front");
     for (int i = 0; i < 2; i++)
         assert_int_equal(
             json_integer_value(json_object_get(json_array_get(list, (size_t)i), "WorkloadType")),
@@ -100,8 +99,7 @@ static void test_one_that_is_refused_is_refused_for_good(void **state)
     assert_false(told.had);
     assert_false(told.recoverable);
     assert_string_equal(
-        told.text,
-        "the servers refuse to sign 1 of 2 identities: \"aws\": identity not found");
+        told.text, "the servers refuse to sign 1 of 2 identities: \"aws\": identity not found");
 }
 
 /* Another server may know better. */
@@ -127,8 +125,8 @@ static void test_what_is_not_as_it_was_asked_for_is_not_taken(void **state)
         int type;
         json_int_t expires;
     } cases[] = {
-        {"other", "web", "a.b.c", 0, 0},    {"aws", "other", "a.b.c", 0, 0},
-        {"aws", "web", "a.b.c", 1, 0},      {"aws", "web", "", 0, 0},
+        {"other", "web", "a.b.c", 0, 0},      {"aws", "other", "a.b.c", 0, 0},
+        {"aws", "web", "a.b.c", 1, 0},        {"aws", "web", "", 0, 0},
         {"aws", "web", "a\r\nHost: b", 0, 0}, {"aws", "web", "a.b.c", 0, -1},
     };
     struct told told;
@@ -136,12 +134,11 @@ static void test_what_is_not_as_it_was_asked_for_is_not_taken(void **state)
     join(session);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         ask(session, &told);
-        json_decref(answer(
-            session, "Alloc.SignIdentities",
-            json_pack("{s:[o, o]}", "SignedIdentities",
-                      signed_json("consul", "${x}", 1, "b.c.d", 0),
-                      signed_json(cases[i].name, cases[i].workload, cases[i].type, cases[i].token,
-                                  cases[i].expires))));
+        json_decref(answer(session, "Alloc.SignIdentities",
+                           json_pack("{s:[o, o]}", "SignedIdentities",
+                                     signed_json("consul", "${x}", 1, "b.c.d", 0),
+                                     signed_json(cases[i].name, cases[i].workload, cases[i].type,
+                                                 cases[i].token, cases[i].expires))));
         assert_int_equal(told.times, 1);
         assert_false(told.had);
         assert_true(told.recoverable);

@@ -301,8 +301,6 @@ static void test_what_is_not_made_yet_is_refused_by_name(void **state)
          "task \"server\": Vault is not supported yet"},
         {TASK ".Consul", "{'Cluster': 'default'}", "task \"server\": Consul is not supported yet"},
         {TASK ".Kind", "'connect-proxy:x'", "task \"server\": Kind is not supported yet"},
-        {TASK ".Identities", "[{'Name': 'a'}, {'Name': 'b', 'File': true}]",
-         "task \"server\": Identities is not supported yet"},
         {TASK ".Schedule", "{'Cron': {'Start': '* * * * *'}}",
          "task \"server\": Schedule is not supported yet"},
         {TASK ".Secrets", "[{'Name': 's'}]", "task \"server\": Secrets is not supported yet"},
@@ -921,6 +919,81 @@ static void test_a_token_goes_to_no_file_that_is_not_its_tasks(void **state)
     }
 }
 
+/* What of it is signed elsewhere is left out. */
+static void test_named_identities_are_read(void **state)
+{
+    const struct task_spec *task;
+
+    (void)state;
+    assert_int_equal(
+        read_with(TASK ".Identities",
+                  "[{'Name': 'aws', 'Audience': ['a'], 'Env': true, 'File': true, 'TTL': "
+                  "3600000000000, 'ChangeMode': 'signal', 'ChangeSignal': 'SIGHUP', "
+                  "'ExtraClaims': ['x'], 'ServiceName': ''},"
+                  " {'Name': 'quiet', 'Audience': ['b'], 'ChangeMode': 'noop', 'TTL': 5},"
+                  " {'Name': 'told', 'ChangeMode': 'restart'},"
+                  " {'Name': 'p_1-2', 'File': true, 'Filepath': '/local/p', 'ChangeMode': ''}]"),
+        0);
+    task = &spec->tasks[0];
+    assert_int_equal(task->identities_count, 3);
+    assert_string_equal(task->identities[0].name, "aws");
+    assert_true(task->identities[0].env);
+    assert_string_equal(task->identities[0].file, "secrets/nomad_aws.jwt");
+    assert_int_equal(task->identities[0].change, SPEC_CHANGE_SIGNAL);
+    assert_string_equal(task->identities[0].signal, "SIGHUP");
+    assert_int_equal(task->identities[0].ttl_ms, 3600000);
+    assert_string_equal(task->identities[1].name, "told");
+    assert_int_equal(task->identities[1].change, SPEC_CHANGE_RESTART);
+    assert_false(task->identities[1].env);
+    assert_string_equal(task->identities[1].file, "");
+    assert_string_equal(task->identities[2].name, "p_1-2");
+    assert_string_equal(task->identities[2].file, "local/p");
+    assert_int_equal(task->identities[2].change, SPEC_CHANGE_NOOP);
+    assert_int_equal(task->identities[2].ttl_ms, 0);
+}
+
+static void test_named_identities_that_cannot_be_had_are_refused(void **state)
+{
+    static const struct {
+        const char *identities, *told;
+    } cases[] = {
+        {"[{'Env': true}]", "the name of an identity is letters, digits, \"-\" and \"_\", 128 at "
+                            "most: \"\""},
+        {"[{'Name': 'a/b', 'File': true}]", "128 at most: \"a/b\""},
+        {"[{'Name': 'a=b', 'Env': true}]", "128 at most: \"a=b\""},
+        {"[{'Name': 'a', 'Env': true, 'ChangeMode': 'script'}]",
+         "the identity \"a\": invalid change_mode: \"script\""},
+        {"[{'Name': 'a', 'Env': true, 'ChangeMode': 'signal', 'ChangeSignal': 'SIGX'}]",
+         "the identity \"a\": unknown signal \"SIGX\""},
+        {"[{'Name': 'a', 'File': true, 'Filepath': '../b'}]",
+         "the file of the identity leads out of the directory of the task"},
+        {"[{'Name': 'a', 'Env': true}, {'Name': 'a', 'File': true}]",
+         "two identities have the name \"a\""},
+        {"[{'Name': 'a', 'Env': true, 'Novelty': 1}]", ""}, /* of those that signs it */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        bool fine = *cases[i].told == '\0';
+
+        assert_int_equal(read_with(TASK ".Identities", cases[i].identities),
+                         fine ? 0 : ERR_INVALID);
+        if (!fine && strstr(err.text, cases[i].told) == NULL)
+            fail_msg("\"%s\" is not in \"%s\"", cases[i].told, err.text);
+    }
+    char many[2048] = "[";
+    for (int i = 0; i <= SPEC_IDENTITIES_MAX; i++) {
+        char identity[64];
+
+        assert_true(text_format(identity, sizeof(identity), "%s{'Name': 'i%d', 'Env': true}",
+                                i == 0 ? "" : ", ", i));
+        assert_true(text_append(many, sizeof(many), identity));
+    }
+    assert_true(text_append(many, sizeof(many), "]"));
+    assert_int_equal(read_with(TASK ".Identities", many), ERR_INVALID);
+    assert_non_null(strstr(err.text, "17 identities, there may be 16"));
+}
+
 static void test_what_else_is_said_is_told(void **state)
 {
     json_t *alloc = value_of(BASE);
@@ -1090,6 +1163,8 @@ int main(void)
         TEST(test_a_token_comes_with_who_sees_it),
         TEST(test_without_a_token_that_it_asks_for_it_does_not_run),
         TEST(test_a_token_goes_to_no_file_that_is_not_its_tasks),
+        TEST(test_named_identities_are_read),
+        TEST(test_named_identities_that_cannot_be_had_are_refused),
         TEST(test_what_else_is_said_is_told),
         TEST(test_what_is_not_said_is_not_told),
         TEST(test_older_servers_say_otherwise_how_long_it_goes_on_alone),

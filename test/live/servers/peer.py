@@ -34,6 +34,7 @@ WINDOW = 256 << 10
 DATA, UPDATE, PING, GO_AWAY = range(4)
 SYN, ACK, FIN, RST = 1, 2, 4, 8
 ZERO_YEAR_S = 62135596800  # from the year 1 to 1970
+SIGNED = 'eyJhbGciOiJSUzI1NiJ9'
 # what a node tells of an alloc, always all of it
 TOLD = ('ClientStatus', 'ClientDescription', 'TaskStates', 'NetworkStatus', 'DeploymentStatus')
 
@@ -322,6 +323,7 @@ class Servers:
         self.events = []     # of nodes
         self.wrong = []      # what nodes have done that breaks the rules of the wire
         self.sent = []       # (method, args) in order of arrival, of all but pings
+        self.signed = 0      # tokens: SIGNED, the identity and the number of each
         self.faults = {}     # method: list of what happens to the next calls of it
         self.handlers = {}   # method: function of args that gives a reply, or raises Refused
         self.ttl_s, self.datacenter = ttl_s, datacenter
@@ -591,6 +593,38 @@ class Servers:
                 raise Refused('Permission denied')
             self.wait(args, index)
             return dict(self.query_of(index()), Allocs=copy.deepcopy(wanted()), SignedIdentities=[])
+
+    def on_Alloc_SignIdentities(self, _session, args):
+        with self.changed:
+            if not any(args.get('AuthToken') == node['SecretID'] for node in self.nodes.values()):
+                raise Refused('Permission denied')
+            if not args.get('Identities'):
+                raise Refused('no identities requested')
+            signed, rejected = [], []
+            for request in args['Identities']:
+                assert request['WorkloadType'] == 0, request
+                identity, reason = self.identity_of(request)
+                if reason:
+                    rejected.append(dict(request, Reason=reason))
+                    continue
+                self.signed += 1
+                ttl = identity.get('TTL') or 0
+                signed.append(dict(request, JWT='%s.%s.%d' % (SIGNED, identity['Name'], self.signed),
+                                   Expiration={'$time': time.time_ns() + ttl if ttl else None}))
+            return dict(self.query_of(self.index), SignedIdentities=signed, Rejections=rejected)
+
+    def identity_of(self, request):
+        """That of a task which is asked for, and why it cannot be signed."""
+        alloc = self.allocs.get(request['AllocID'])
+        if alloc is None:
+            return None, 'allocation not found'
+        tasks = [task for task in alloc['Job']['TaskGroups'][0]['Tasks']
+                 if task['Name'] == request['WorkloadIdentifier']]
+        if not tasks:
+            return None, 'task not found'
+        found = [identity for identity in tasks[0].get('Identities') or []
+                 if identity['Name'] == request['IdentityName']]
+        return (found[0], None) if found else (None, 'identity not found')
 
     def on_Alloc_GetAlloc(self, _session, args):
         def index():
