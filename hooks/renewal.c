@@ -227,8 +227,11 @@ static void on_pool(struct io_work *work)
 /* It is read again of what was told, in the same words. */
 static void take_fresh(struct renewal *renewal)
 {
+    uint8_t *less = realloc(renewal->fresh.bytes, renewal->fresh.used + 1); /* it is kept */
+
+    check(less != NULL);
     free(renewal->told.bytes);
-    renewal->told = renewal->fresh;
+    renewal->told = (struct results){less, renewal->fresh.used, renewal->fresh.used};
     renewal->fresh = (struct results){0};
     signing_read(&renewal->order, renewal->told.bytes, renewal->told.used);
 }

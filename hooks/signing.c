@@ -186,6 +186,10 @@ int signing_results(const struct signing_order *order, const struct spec_signed 
     for (size_t i = 0; code == 0 && i < order->count; i++) {
         const json_t *identity = identity_of(order, i);
         const char *token = tokens[i].token;
+
+        if (token == NULL) /* of a version of the job that came later */
+            return err_set(err, ERR_GONE, "the identity \"%.130s\" was not signed",
+                           order->bearers[i].identity);
         const uint64_t halves[] = {hash_bytes(1, token, strlen(token)),
                                    hash_bytes(2, token, strlen(token))};
         char key[VARIABLE_SIZE];

@@ -468,6 +468,23 @@ static void draw_changes(struct pen *pen)
     }
 }
 
+/* Tokens are renewed, likewise. */
+static void draw_renewals(struct pen *pen)
+{
+    static const uint32_t identity = 1u << TASK_HOOK_IDENTITY;
+
+    for (uint64_t n = below(pen, 3); n > 0; n--) {
+        struct sim_whom whom = any_task(pen);
+        uint32_t *hooks = pen->script->allocs[whom.alloc].tasks[whom.member].hooks;
+        hooks[0] |= identity;
+        hooks[1] |= identity;
+        for (uint64_t times = 1 + below(pen, 5); times > 0; times--) {
+            uint64_t at_ms = below(pen, pen->horizon_ms);
+            add(pen, SIM_DO_RENEW, whom, at_ms, (int64_t)below(pen, 2 * CHANGE_SCRIPT));
+        }
+    }
+}
+
 /* And nothing can be rendered for a while. */
 static void draw_unrendered(struct pen *pen)
 {
@@ -644,6 +661,7 @@ void sim_draw(uint64_t seed, enum sim_profile profile, struct sim_script *ret_sc
     draw_plugin_tasks(&pen);
     if (!pen.calm)
         draw_unrendered(&pen);
+    draw_renewals(&pen);
 }
 
 void sim_start_draw(const struct sim_start *start, uint64_t seed, struct sim_script *ret_script)

@@ -86,4 +86,18 @@ void sim_templates_tell(struct sim *sim, const struct sim_whom *whom);
 void sim_templates_event(struct sim *sim, const struct sim_event *event);
 bool sim_is_told(const struct sim_task_state *state, const struct task *task);
 
+/* --- tokens.c --- */
+
+/* What hook identity leaves for a start: what it has left, or new ones. */
+int sim_tokens_leave(struct sim *sim, const struct sim_whom *whom, struct results *results);
+
+/* The one of MODE is signed again and written, while the task runs; TELLS: its machine is told. */
+void sim_tokens_renew(struct sim *sim, const struct sim_whom *whom, unsigned mode, bool tells);
+
+/* Whoever begins to renew looks at the files: all are renewed if they are others. */
+void sim_tokens_begin(struct sim *sim, const struct sim_whom *whom);
+
+/* False: the files have others than its machine knows. */
+bool sim_tokens_are_told(const struct sim_task_state *state, const struct task *task);
+
 #endif

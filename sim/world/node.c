@@ -285,9 +285,10 @@ void sim_templates_tell(struct sim *sim, const struct sim_whom *whom)
 }
 
 /* A hook that runs again makes what it made before. */
-static void leave_results(const struct sim_task_state *task, uint8_t hook,
+static void leave_results(struct sim *sim, const struct sim_whom *whom, uint8_t hook,
                           struct hook_outcome *outcome)
 {
+    const struct sim_task_state *task = sim_task_of(sim, whom);
     struct results results = {outcome->results, 0, RESULTS_BYTES_MAX};
     struct result result;
     uint32_t at = 0;
@@ -297,6 +298,8 @@ static void leave_results(const struct sim_task_state *task, uint8_t hook,
         code = results_set(&results, hook, RESULT_ENV, task_hook_name(hook), "made", 4);
         if (code == 0 && hook == TASK_HOOK_TEMPLATE)
             code = leave_rendered(task, &results);
+        if (code == 0 && hook == TASK_HOOK_IDENTITY)
+            code = sim_tokens_leave(sim, whom, &results);
     } else {
         while (code == 0 &&
                results_next(task->past->results, task->past->results_bytes, &at, &result)) {
@@ -322,22 +325,29 @@ static void answer_hook(struct sim *sim, struct sim_call *call)
     };
     (void)text_copy(outcome->text, sizeof(outcome->text), call->text); /* fits */
     if (call->code == 0 && task && call->phase == PHASE_PRESTART && call->hook < TASK_HOOK_COUNT)
-        leave_results(sim_task_of(sim, &call->whom), call->hook, outcome);
+        leave_results(sim, &call->whom, call->hook, outcome);
     if (call->code == 0 && task && call->phase == PHASE_STOP && call->hook < TASK_HOOK_COUNT)
         sim_task_of(sim, &call->whom)->stopped |= 1u << call->hook;
     if (call->code == 0 && !task && call->phase == PHASE_POSTRUN && call->hook < ALLOC_HOOK_COUNT)
         sim_alloc_of(sim, &call->whom)->torn |= (uint8_t)(1u << call->hook);
-    bool templates = call->code == 0 && task && call->hook == TASK_HOOK_TEMPLATE &&
-                     (sim_task_of(sim, &call->whom)->past_hooks >> call->hook & 1u) == 0;
+    bool follows = call->code == 0 && task && call->hook < TASK_HOOK_COUNT &&
+                   (sim_task_of(sim, &call->whom)->past_hooks >> call->hook & 1u) == 0;
+    bool templates = follows && call->hook == TASK_HOOK_TEMPLATE;
+    bool tokens = follows && call->hook == TASK_HOOK_IDENTITY;
+    uint32_t until = call->phase == PHASE_POSTSTART ? sim->incarnation : 0;
     struct sim_whom whom = call->whom;
     if (templates)
-        sim_task_of(sim, &whom)->watched = call->phase == PHASE_POSTSTART ? sim->incarnation : 0;
+        sim_task_of(sim, &whom)->watched = until;
+    if (tokens)
+        sim_task_of(sim, &whom)->renewed = until;
     uint8_t event = call->code == 0 ? (task ? TE_HOOK_DONE : AE_HOOK_DONE)
                                     : (task ? TE_HOOK_FAILED : AE_HOOK_FAILED);
     sim_call_done(sim, call, event, outcome);
     const struct machine *record = sim_record(sim, &whom);
     if (templates && record != NULL && says_otherwise(sim_task_of(sim, &whom), task_of(record)))
         sim_templates_tell(sim, &whom);
+    if (tokens)
+        sim_tokens_begin(sim, &whom);
 }
 
 /* --- claims and mounts --- */

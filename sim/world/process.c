@@ -364,9 +364,10 @@ static void notify(struct sim *sim, struct sim_call *call)
         state->hups++;
         sim_fact(sim, SIM_FACT_HUPS, &call->whom, 0);
         bool sure = !sim->copy.made && !sim_alloc_of(sim, &call->whom)->damaged;
-        if (sure && state->hups > state->files[CHANGE_SIGNAL])
-            sim_violate(sim, 16, "%s is told %u times of templates that changed %u times",
-                        sim_id(sim, &call->whom)->text, state->hups, state->files[CHANGE_SIGNAL]);
+        uint32_t changes = state->files[CHANGE_SIGNAL] + state->signings[CHANGE_SIGNAL];
+        if (sure && state->hups > changes)
+            sim_violate(sim, 16, "%s is told %u times of what changed %u times",
+                        sim_id(sim, &call->whom)->text, state->hups, changes);
     }
     sim_call_again(sim, call, 1, DRIVER_SENT);
 }

@@ -144,6 +144,20 @@ static bool change(struct sim *sim, const struct sim_step *step)
     return true;
 }
 
+enum { DIED_MS = 1000 };
+
+/* A daemon that dies in between has written it. */
+static bool renew(struct sim *sim, const struct sim_step *step)
+{
+    uint64_t number = (uint64_t)step->number % (2 * CHANGE_SCRIPT);
+    bool tells = number < CHANGE_SCRIPT || sim->healed;
+
+    sim_tokens_renew(sim, &step->whom, (unsigned)(number % CHANGE_SCRIPT), tells);
+    if (!tells)
+        sim_die(sim, DIED_MS);
+    return true;
+}
+
 static uint64_t length_ms(const struct sim_step *step)
 {
     return step->number > 0 ? (uint64_t)step->number : 0;
@@ -436,6 +450,7 @@ static const struct {
     [SIM_DO_INSTALL] = {want_plugin, false},
     [SIM_DO_EXIT] = {end_payload, false},
     [SIM_DO_CHANGE] = {change, false},
+    [SIM_DO_RENEW] = {renew, false},
     [SIM_DO_HEAL] = {heal, false},
     [SIM_DO_CRASH] = {crash, true},
     [SIM_DO_TERM] = {crash, true},

@@ -52,8 +52,11 @@ struct sim_task_state {
     uint32_t retrying;                 /* incarnation that will render again, 0: none does */
     uint32_t unrendered;               /* times in a row that this has failed */
     uint64_t unrendered_until_ms;      /* and as long as it does */
-    uint32_t hups;                     /* signals that its payloads got for them */
+    uint32_t hups;                     /* signals that its payloads got for them, and for tokens */
     uint32_t scripts;                  /* that were begun in them */
+    uint32_t signings[CHANGE_SCRIPT];  /* of its identity of each mode, so far */
+    uint32_t tokens[CHANGE_SCRIPT];    /* number of the one that its file has */
+    uint32_t renewed;                  /* incarnation that has them renewed, 0: none does */
     struct sim_tries tries;
     uint64_t first_results; /* digest of the hooks' results at the first start, 0: none yet */
     uint32_t entered[T_COUNT];

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "fsm/policy.h"
+#include "fsm/task/part.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,74 @@ static void test_change_is_of_one_hook(void **state)
     (void)state;
     policy_change(TASK_HOOK_IDENTITY, was.bytes, was.used, is.bytes, is.used, &change);
     assert_false(change.restarts);
+}
+
+/* --- hooks --- */
+
+/* Whatever their numbers are: what others read is there before them. */
+static void test_hooks_of_a_task_have_their_turn(void **state)
+{
+    struct task task = {0};
+    size_t place[TASK_HOOK_COUNT] = {0}, count = 0;
+
+    (void)state;
+    task.define.hooks_prestart = (1u << TASK_HOOK_COUNT) - 1;
+    for (uint8_t hook = task_hook_first(&task, PHASE_PRESTART); hook != HOOK_NONE;
+         hook = task_hook_after(&task, PHASE_PRESTART, hook)) {
+        assert_in_range(hook, 0, TASK_HOOK_COUNT - 1);
+        assert_int_equal(place[hook], 0);
+        place[hook] = ++count;
+    }
+    assert_int_equal(count, TASK_HOOK_COUNT);
+    assert_true(place[TASK_HOOK_IDENTITY] > place[TASK_HOOK_TASK_DIR]);
+    assert_true(place[TASK_HOOK_IDENTITY] < place[TASK_HOOK_ARTIFACTS]);
+    assert_true(place[TASK_HOOK_IDENTITY] < place[TASK_HOOK_TEMPLATE]);
+    task.define.hooks_prestart = 1u << TASK_HOOK_IDENTITY | 1u << TASK_HOOK_DEVICES;
+    assert_int_equal(task_hook_first(&task, PHASE_PRESTART), TASK_HOOK_IDENTITY);
+    assert_int_equal(task_hook_after(&task, PHASE_PRESTART, TASK_HOOK_IDENTITY), TASK_HOOK_DEVICES);
+    assert_int_equal(task_hook_after(&task, PHASE_PRESTART, TASK_HOOK_DEVICES), HOOK_NONE);
+    assert_int_equal(task_hook_after(&task, PHASE_PRESTART, HOOK_NONE), HOOK_NONE);
+    assert_int_equal(task_hook_first(&task, PHASE_EXITED), HOOK_NONE);
+}
+
+/* What hooks leave together has a bound: one that leaves too much while its task runs changes
+ * nothing. */
+static void test_a_change_that_does_not_fit_is_told_and_not_taken(void **state)
+{
+    static uint8_t room[sizeof(struct task) + RESULTS_BYTES_MAX] __attribute__((aligned(8)));
+    static uint8_t value[RESULT_VALUE_MAX],
+        left[sizeof(struct hook_outcome) + RESULTS_BYTES_MAX] __attribute__((aligned(8)));
+    struct task *task = (struct task *)(void *)room;
+    struct hook_outcome *outcome = (struct hook_outcome *)(void *)left;
+    struct results had = {task->results, 0, RESULTS_BYTES_MAX};
+    struct results come = {outcome->results, 0, RESULTS_BYTES_MAX};
+    const struct fsm_event event = {.kind = TE_CHANGED, .payload = outcome};
+    const struct fsm_now now = {0};
+
+    (void)state;
+    task->machine.kind = MACHINE_TASK;
+    task->machine.state = T_RUNNING;
+    task->define.hooks_poststart = 1u << TASK_HOOK_IDENTITY;
+    outcome->hook = TASK_HOOK_IDENTITY;
+    for (char key[2] = "A"; key[0] < 'D'; key[0]++)
+        assert_int_equal(
+            results_set(&had, TASK_HOOK_DEVICES, RESULT_ENV, key, value, sizeof(value)), 0);
+    assert_int_equal(results_set(&had, TASK_HOOK_IDENTITY, RESULT_DATA, "a", "old", 3), 0);
+    task->results_bytes = had.used;
+    assert_int_equal(results_set(&come, TASK_HOOK_IDENTITY, RESULT_DATA, "a", value, 7000), 0);
+    assert_int_equal(results_set(&come, TASK_HOOK_IDENTITY, RESULT_DATA, "b", value, 2000), 0);
+    outcome->results_bytes = come.used;
+    task_absorb(&task->machine, &event, &now);
+    assert_int_equal(task->results_bytes, had.used);
+    assert_int_equal(task->events_count, 1);
+    assert_int_equal(task->events[0].type, TASK_EVENT_HOOK_FAILED);
+    assert_string_equal(task->events[0].text, "identity: what it leaves is too long");
+    results_clear(&come, TASK_HOOK_IDENTITY);
+    assert_int_equal(results_set(&come, TASK_HOOK_IDENTITY, RESULT_DATA, "a", value, 7000), 0);
+    outcome->results_bytes = come.used;
+    task_absorb(&task->machine, &event, &now);
+    assert_int_equal(task->results_bytes, had.used + 7000 - 3);
+    assert_int_equal(task->events_count, 1);
 }
 
 /* --- tokens --- */
@@ -960,6 +1029,8 @@ int main(void)
         cmocka_unit_test(test_claims_are_asked_for_again_when_that_may_help),
         cmocka_unit_test(test_periodic_jobs_are_launched_when_they_are_due),
         cmocka_unit_test(test_change_asks_for_what_each_template_does),
+        cmocka_unit_test(test_hooks_of_a_task_have_their_turn),
+        cmocka_unit_test(test_a_change_that_does_not_fit_is_told_and_not_taken),
         cmocka_unit_test(test_change_is_of_one_hook),
         cmocka_unit_test(test_a_token_is_renewed_at_half_of_its_time),
         cmocka_unit_test(test_a_renewal_that_fails_is_tried_ever_later),

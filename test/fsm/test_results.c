@@ -93,12 +93,30 @@ static void test_results_valid_finds_every_cut_and_disorder(void **state)
     assert_false(results_valid(bytes, results.used));
 }
 
+static void test_results_have_room_for_what_takes_the_place_of_older_ones(void **state)
+{
+    const uint32_t size = 64;
+    struct results results = empty(size);
+
+    (void)state;
+    assert_true(results_have_room(&results, 1, size));
+    assert_false(results_have_room(&results, 1, size + 1));
+    set(&results, 1, "A", "0123456789");
+    set(&results, 2, "B", "0123456789");
+    uint32_t one = results.used / 2;
+    assert_true(results_have_room(&results, 1, size - one));
+    assert_false(results_have_room(&results, 1, size - one + 1));
+    assert_true(results_have_room(&results, 2, size - one));
+    assert_false(results_have_room(&results, 3, size - 2 * one + 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_results_are_the_same_bytes_in_whatever_order_they_were_set),
         cmocka_unit_test(test_results_set_refuses_what_does_not_fit_and_keeps_what_is_there),
         cmocka_unit_test(test_results_take_replaces_all_of_one_hook_only),
+        cmocka_unit_test(test_results_have_room_for_what_takes_the_place_of_older_ones),
         cmocka_unit_test(test_results_valid_finds_every_cut_and_disorder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,6 +62,8 @@ FINDERS = [
                [OUT + '/test/hooks/test_network'], [OUT + '/test/hooks/test_artifacts'],
                [OUT + '/test/hooks/test_render'], [OUT + '/test/hooks/test_identity'],
                [OUT + '/test/hooks/test_env'], [OUT + '/test/spec/test_served'],
+               [OUT + '/test/hooks/test_signing'], [OUT + '/test/server/test_signing'],
+               [OUT + '/test/fsm/test_policy'],
                [OUT + '/test/drivers/docker/test_answers'], [OUT + '/test/inspect/test_words'],
                [OUT + '/test/io/net/test_room']], 30),
     ('mounts', [[OUT + '/test/csi/test_volume_steps']], 90),

@@ -358,6 +358,10 @@ void sim_check_start(struct sim *sim, const struct effect *effect, const struct 
     if (task->results_bytes > 0)
         memcpy(copy, task->results, task->results_bytes);
     results_clear(&rest, TASK_HOOK_TEMPLATE); /* those say what they say now */
+    results_clear(&rest, TASK_HOOK_IDENTITY); /* and those are renewed: */
+    if ((wanted >> TASK_HOOK_IDENTITY & 1u & ~(state->past_hooks >> TASK_HOOK_IDENTITY)) != 0 &&
+        !sim_tokens_are_told(state, task))
+        sim_violate(sim, 22, "%s starts with other tokens than its files have", effect->id.text);
     uint64_t digest = hash_bytes(1, rest.bytes, rest.used);
     if (state->first_results == 0)
         state->first_results = digest;

@@ -92,6 +92,9 @@ static bool task_is_settled(struct sim *sim, int a, int t, struct finding *findi
     if (sim->allocs[a].tasks[t].watched == sim->incarnation &&
         !sim_is_told(&sim->allocs[a].tasks[t], task_of(record)))
         return miss(finding, 16, "task", id->text, "is not told of its templates");
+    if (sim->allocs[a].tasks[t].renewed == sim->incarnation &&
+        !sim_tokens_are_told(&sim->allocs[a].tasks[t], task_of(record)))
+        return miss(finding, 16, "task", id->text, "is not told of its tokens");
     return true;
 }
 
