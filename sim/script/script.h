@@ -223,8 +223,8 @@ struct sim_job {
     X(UNRENDERED, TASK, "unrendered") /* for number ms its templates cannot be written */          \
     X(TORN_SPEC, ALLOC, "torn_spec")  /* its specification is zeroed */                            \
     X(SHUTDOWN, NONE, "shutdown")     /* reboot in order: all are told to end before */            \
-    X(RENEW, TASK, "renew") /* its token of that mode is signed again, by number: 0 noop, 1 signal, \
-                             * 2 restart; 3 more: the daemon dies before it tells of it */
+    X(RENEW, TASK, "renew") /* its token of that mode is signed again, by number: change_mode, and \
+                             * three more: the daemon dies before it tells of it */
 enum sim_action {
 #define X(name, takes, text) SIM_DO_##name,
     SIM_ACTIONS(X)

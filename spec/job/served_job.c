@@ -53,6 +53,7 @@ static void prepare_identities(json_t *task)
 static json_t *prepare_task(const json_t *task, const json_t *given)
 {
     static const char *const of_servers[] = {"ScalingPolicies"};
+    static const char *const decided[] = {"NUMA"}; /* by the cores and devices that it was given */
     const json_t *own = json_object_get(json_object_get(given, "Tasks"), text_of(task, "Name"));
     const json_t *resources = json_object_get(task, "Resources");
     json_t *copy = copy_of(task);
@@ -62,6 +63,7 @@ static json_t *prepare_task(const json_t *task, const json_t *given)
     if (resources == NULL || json_is_null(resources) || json_is_object(resources)) {
         json_t *all = json_is_object(resources) ? copy_of(resources) : json_object();
 
+        drop(all, decided, COUNT_OF(decided));
         jobspec_put_given(all, own);
         check(json_object_set_new(copy, "Resources", all) == 0);
     }

@@ -304,8 +304,6 @@ static void test_what_is_not_made_yet_is_refused_by_name(void **state)
         {TASK ".Schedule", "{'Cron': {'Start': '* * * * *'}}",
          "task \"server\": Schedule is not supported yet"},
         {TASK ".Secrets", "[{'Name': 's'}]", "task \"server\": Secrets is not supported yet"},
-        {TASK ".Resources.NUMA", "{'Affinity': 'require'}",
-         "task \"server\": NUMA is not supported yet"},
         {TASK ".Resources.SecretsMB", "2", "task \"server\": SecretsMB is not supported yet"},
         {GROUP ".Consul", "{'Namespace': 'x'}", "Consul is not supported yet"},
         {GROUP ".Consul", "{'Cluster': 'west'}", "Consul is not supported yet"},
@@ -485,6 +483,7 @@ static void test_empty_values_of_their_types_say_nothing(void **state)
         {"SigningKeyID", "'" OTHER_ID "'"},
         {TASK ".Resources.Devices", "[]"},
         {TASK ".Resources.NUMA", "{'Affinity': '', 'Devices': null}"},
+        {TASK ".Resources.NUMA", "{'Affinity': 'require', 'Devices': ['nvidia/gpu']}"},
         {TASK ".Schedule", "{}"},
     };
 
