@@ -76,18 +76,28 @@ static int take_one(const json_t *request, const json_t *list, struct spec_signe
     return 0;
 }
 
+enum { SHOWN_SIZE = 96 };
+
+/* What a server says, for a line of text. */
+static const char *shown(const json_t *rejection, const char *field, char to[SHOWN_SIZE])
+{
+    (void)text_copy(to, SHOWN_SIZE, text_of(rejection, field)); /* cut if too long */
+    text_whole(to);
+    return to;
+}
+
 /* All of a job's identities are its own: one that cannot be signed is none that it should have. */
 static int look_for_rejections(const json_t *reply, const json_t *asked, struct err *err)
 {
     const json_t *rejections = json_object_get(reply, "Rejections");
     const json_t *first = json_array_get(rejections, 0);
+    char name[SHOWN_SIZE], reason[SHOWN_SIZE];
 
     if (json_array_size(rejections) == 0)
         return 0;
-    return err_set(err, ERR_REFUSED,
-                   "the servers refuse to sign %zu of %zu identities: \"%.130s\": %.80s",
+    return err_set(err, ERR_REFUSED, "the servers refuse to sign %zu of %zu identities: \"%s\": %s",
                    json_array_size(rejections), json_array_size(asked),
-                   text_of(first, "IdentityName"), text_of(first, "Reason"));
+                   shown(first, "IdentityName", name), shown(first, "Reason", reason));
 }
 
 static int take(const json_t *reply, const json_t *asked, struct spec_signed *tokens,
