@@ -153,7 +153,7 @@ hook_function hooks_csi_plugin_remove;
 hook_begin hooks_csi_plugin_begin, hooks_csi_plugin_removed;
 hook_begin hooks_devices_begin, hooks_identities_begin;
 hook_ask hooks_devices_ask, hooks_identities_ask;
-hook_function hooks_identities_write, hooks_renew, hooks_renew_end;
+hook_function hooks_identities_write, hooks_renew;
 
 /* The mounts that RESULTS, which are valid, ask a driver for, from whichever hook they are.
  * ERR_CORRUPT for damaged ones. */

@@ -1,12 +1,13 @@
 /*
  * Hook identity, while the task runs: tokens that expire are signed again at half of their time.
  *
- * One timer for each task that has such identities; those of one task are renewed together, the
- * first that expires says when.  What was signed is written, and then told to the task's machine,
- * which decides what it means to the task and keeps it.  A crash between the two leaves a token
- * that nobody has told the task of: whoever begins looks at the files, and has all renewed at once
- * if they are others.  Nobody who fails to answer ends it: it is tried again, ever later, for as
- * long as the task runs, and told once for each reason.
+ * One timer for each task that has such identities, until the task starts again or its directory is
+ * stripped; those of one task are renewed together, the first that expires says when.  What was
+ * signed is written, and then told to the task's machine, which decides what it means to the task
+ * and keeps it.  A crash between the two leaves a token that nobody has told the task of: whoever
+ * begins looks at the files, and has all renewed at once if they are others.  Nobody who fails to
+ * answer ends it: it is tried again, ever later, for as long as the task runs, and told once for
+ * each reason.
  */
 #include "hooks/signing.h"
 
@@ -109,13 +110,6 @@ bool renewals_end(struct renewals *renewals, const char *alloc, const char *task
     renewal->resume_ctx = ctx;
     end(renewal); /* and gone, if nobody works for it */
     return writing && resume != NULL;
-}
-
-int hooks_renew_end(const struct hook_request *request, struct err *err)
-{
-    (void)err; /* there is nothing that could fail */
-    (void)renewals_end(request->hooks->renewals, request->alloc, request->task, NULL, NULL);
-    return 0;
 }
 
 /* --- telling --- */

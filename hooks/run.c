@@ -382,6 +382,14 @@ static bool waits_for_watch(struct hooks_run *run, const struct hook_run *asked)
            watches_end(run->hooks->watches, run->request.alloc, run->request.task, resume, run);
 }
 
+/* Its tokens are written no more when its secrets are taken away: what came then would be on the
+ * disk below them. */
+static bool strips_behind_renewal(struct hooks_run *run, const struct hook_run *asked)
+{
+    return asked->task != NULL && asked->phase == PHASE_STOP && asked->hook == TASK_HOOK_TASK_DIR &&
+           renewals_end(run->hooks->renewals, run->request.alloc, run->request.task, resume, run);
+}
+
 static void ask(void *ctx)
 {
     struct hooks_run *run = ctx;
@@ -539,7 +547,7 @@ void hook_run(struct hooks *hooks, const struct hook_run *asked, hook_done *done
     if (run->function != NULL && (step->where == HOOK_ON_POOL || step->where == HOOK_BY_PROCESS)) {
         if (task == NULL && !run->by_process)
             begin_alloc(run);
-        else if (!waits_for_watch(run, asked))
+        else if (!waits_for_watch(run, asked) && !strips_behind_renewal(run, asked))
             submit(run);
         return;
     }

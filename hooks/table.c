@@ -112,8 +112,7 @@ static bool has_services(const struct hook_subject *subject)
         ASKING(PRESTART, NULL, hooks_devices_begin, hooks_devices_ask))                            \
     ROW(IDENTITY,  has_identities,                                                                 \
         ASKING(PRESTART, hooks_identities_write, hooks_identities_begin, hooks_identities_ask),    \
-        LOOP_BEGUN(POSTSTART, hooks_renew, hooks_identities_begin),                                \
-        LOOP(STOP, hooks_renew_end))
+        LOOP_BEGUN(POSTSTART, hooks_renew, hooks_identities_begin))
 /* clang-format on */
 
 #define ROW(name, needs, ...) {needs, {__VA_ARGS__}},

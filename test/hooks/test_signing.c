@@ -140,6 +140,19 @@ static int await(struct fixture *fixture)
     return fixture->outcome.code;
 }
 
+/* It may be told something while it does. */
+static int strip(struct fixture *fixture)
+{
+    const struct hook_run run = {.phase = PHASE_STOP,
+                                 .hook = TASK_HOOK_TASK_DIR,
+                                 .alloc = &fixture->alloc,
+                                 .task = &fixture->task};
+
+    fixture->answered = false;
+    hook_run(fixture->hooks, &run, on_done, fixture);
+    return await(fixture);
+}
+
 static int run_phase(struct fixture *fixture, enum hook_phase phase)
 {
     begin(fixture, phase);
@@ -406,7 +419,7 @@ static void test_those_that_expire_are_renewed_and_told(void **state)
     assert_string_equal(result_of(RESULT_ENV, "NOMAD_TOKEN_aws"), "aws.2");
     assert_string_equal(result_of(RESULT_DATA, "token/quiet"), "quiet.2");
     assert_string_equal(result_of(RESULT_DATA, "token/ever"), "ever.1");
-    assert_int_equal(run_phase(fixture, PHASE_STOP), 0);
+    assert_int_equal(strip(fixture), 0);
 }
 
 static void test_whose_are_renewed_is_told(void **state)
@@ -417,7 +430,7 @@ static void test_whose_are_renewed_is_told(void **state)
     start(fixture);
     await_telling(fixture, 1);
     assert_string_equal(world.text, "aws, quiet");
-    assert_int_equal(run_phase(fixture, PHASE_STOP), 0);
+    assert_int_equal(strip(fixture), 0);
 }
 
 static void test_those_that_are_good_are_left(void **state)
@@ -430,7 +443,7 @@ static void test_those_that_are_good_are_left(void **state)
     assert_int_equal(run_phase(fixture, PHASE_POSTSTART), 0); /* as of a daemon that is back */
     world.identities[0].ttl_ms = world.identities[2].ttl_ms = 0;
     assert_int_equal(run_phase(fixture, PHASE_POSTSTART), 0);
-    assert_int_equal(run_phase(fixture, PHASE_STOP), 0);
+    assert_int_equal(strip(fixture), 0);
     assert_int_equal(world.asked, 1);
     assert_int_equal(world.tellings, 0);
 }
@@ -449,7 +462,7 @@ static void test_a_file_that_is_another_is_renewed_at_once(void **state)
     await_telling(fixture, 1);
     assert_file(fixture, "web/secrets/nomad_aws.jwt", "aws.2", "");
     assert_string_equal(result_of(RESULT_ENV, "NOMAD_TOKEN_aws"), "aws.2");
-    assert_int_equal(run_phase(fixture, PHASE_STOP), 0);
+    assert_int_equal(strip(fixture), 0);
 }
 
 /* It keeps what it had, and the file of that. */
@@ -465,7 +478,7 @@ static void test_one_that_fails_is_told_and_changes_nothing(void **state)
     assert_string_equal(world.text, "error renewing workload identities: they say no");
     assert_file(fixture, "web/secrets/nomad_aws.jwt", "aws.1", "");
     assert_string_equal(result_of(RESULT_ENV, "NOMAD_TOKEN_aws"), "aws.1");
-    assert_int_equal(run_phase(fixture, PHASE_STOP), 0);
+    assert_int_equal(strip(fixture), 0);
 }
 
 static void test_who_has_ended_is_told_nothing(void **state)
@@ -473,10 +486,10 @@ static void test_who_has_ended_is_told_nothing(void **state)
     struct fixture *fixture = *state;
 
     start_and_hold(fixture);
-    assert_int_equal(run_phase(fixture, PHASE_STOP), 0);
+    assert_int_equal(strip(fixture), 0);
     answer_held();
     assert_int_equal(world.tellings, 0);
-    assert_file(fixture, "web/secrets/nomad_aws.jwt", "aws.1", "");
+    assert_int_equal(build_task(fixture), 0);
     world.results_bytes = 0;
     start_and_hold(fixture); /* and whoever is asked is gone */
     start_hooks(fixture, NULL);
@@ -493,6 +506,21 @@ static void test_a_start_waits_for_who_writes(void **state)
     assert_int_equal(run_phase(fixture, PHASE_PRESTART), 0);
     assert_int_equal(world.asked, 3);
     assert_file(fixture, "web/secrets/nomad_aws.jwt", "aws.3", "");
+    assert_int_equal(world.tellings, 0);
+}
+
+/* What came behind them would be below them, on the disk. */
+static void test_secrets_are_taken_away_behind_who_writes(void **state)
+{
+    struct fixture *fixture = *state;
+    struct stat status;
+
+    start_and_hold(fixture);
+    answer_held(); /* and is being written */
+    assert_int_equal(strip(fixture), 0);
+    if (geteuid() == 0) {
+        assert_int_equal(lstat(in_alloc(fixture, "web/secrets/nomad_aws.jwt"), &status), -1);
+    }
     assert_int_equal(world.tellings, 0);
 }
 
@@ -518,6 +546,7 @@ int main(void)
         TEST(test_one_that_fails_is_told_and_changes_nothing),
         TEST(test_who_has_ended_is_told_nothing),
         TEST(test_a_start_waits_for_who_writes),
+        TEST(test_secrets_are_taken_away_behind_who_writes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
