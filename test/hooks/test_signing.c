@@ -367,10 +367,11 @@ static void test_tokens_have_to_fit(void **state)
     assert_int_equal(run_phase(fixture, PHASE_PRESTART), ERR_LIMIT);
     assert_string_equal(fixture->text, "the tokens are too long");
     world.length = RESULT_VALUE_MAX - 1;
+    static const uint8_t value[RESULT_VALUE_MAX];
     struct results others = {world.results, 0, sizeof(world.results)};
     for (int i = 0; i < 2; i++)
         assert_int_equal(results_set(&others, TASK_HOOK_DEVICES, RESULT_ENV, i == 0 ? "A" : "B",
-                                     world.results, RESULT_VALUE_MAX),
+                                     value, sizeof(value)),
                          0);
     world.results_bytes = others.used;
     assert_int_equal(run_phase(fixture, PHASE_PRESTART), ERR_LIMIT);
