@@ -57,6 +57,23 @@ static void answer_held(void)
     }
 }
 
+static void assert_file(struct fixture *fixture, const char *path, const char *token,
+                        const char *user)
+{
+    struct stat status;
+    char *bytes;
+    size_t length;
+
+    assert_int_equal(
+        file_read(in_alloc(fixture, path), 100, &bytes, &length, &fixture->scratch.err), 0);
+    assert_int_equal(length, strlen(token));
+    assert_memory_equal(bytes, token, length);
+    free(bytes);
+    assert_return_code(lstat(in_alloc(fixture, path), &status), 0);
+    assert_int_equal(status.st_mode, S_IFREG | 0600u);
+    assert_int_equal(status.st_uid, user[0] == '\0' ? geteuid() : getpwnam(user)->pw_uid);
+}
+
 static void on_sign(void *ctx, const char *alloc, uint64_t index, const struct spec_bearer *bearers,
                     size_t count, spec_signed_cb *cb, void *cb_ctx)
 {
@@ -141,7 +158,7 @@ static int await(struct fixture *fixture)
 }
 
 /* It may be told something while it does. */
-static int strip(struct fixture *fixture)
+static void begin_strip(struct fixture *fixture)
 {
     const struct hook_run run = {.phase = PHASE_STOP,
                                  .hook = TASK_HOOK_TASK_DIR,
@@ -150,6 +167,11 @@ static int strip(struct fixture *fixture)
 
     fixture->answered = false;
     hook_run(fixture->hooks, &run, on_done, fixture);
+}
+
+static int strip(struct fixture *fixture)
+{
+    begin_strip(fixture);
     return await(fixture);
 }
 
@@ -180,23 +202,6 @@ static const char *result_of(enum result_kind kind, const char *key)
         return text;
     }
     return "";
-}
-
-static void assert_file(struct fixture *fixture, const char *path, const char *token,
-                        const char *user)
-{
-    struct stat status;
-    char *bytes;
-    size_t length;
-
-    assert_int_equal(
-        file_read(in_alloc(fixture, path), 100, &bytes, &length, &fixture->scratch.err), 0);
-    assert_int_equal(length, strlen(token));
-    assert_memory_equal(bytes, token, length);
-    free(bytes);
-    assert_return_code(lstat(in_alloc(fixture, path), &status), 0);
-    assert_int_equal(status.st_mode, S_IFREG | 0600u);
-    assert_int_equal(status.st_uid, user[0] == '\0' ? geteuid() : getpwnam(user)->pw_uid);
 }
 
 /* One that expires, in a file and a variable, of which the task is told by a signal; one in a file
@@ -496,15 +501,72 @@ static void test_who_has_ended_is_told_nothing(void **state)
     start_hooks(fixture, NULL);
 }
 
+/* --- who is just writing --- */
+
+enum { POOL = 4 };
+
+struct gate {
+    struct io_work works[POOL];
+    int ends[2];
+};
+
+static void wait_at_gate(struct io_work *work)
+{
+    char byte;
+
+    assert_int_equal(read(((struct gate *)work->ctx)->ends[0], &byte, 1), 1);
+}
+
+static void pass_gate(struct io_work *work)
+{
+    work->ctx = NULL;
+}
+
+/* Nothing is written until it is opened. */
+static void close_gate(struct fixture *fixture, struct gate *gate)
+{
+    memset(gate, 0, sizeof(*gate));
+    assert_return_code(pipe(gate->ends), 0);
+    for (int i = 0; i < POOL; i++)
+        io_work_submit(fixture->loop, &gate->works[i], wait_at_gate, pass_gate, gate);
+}
+
+static void open_gate(struct gate *gate)
+{
+    assert_int_equal(write(gate->ends[1], "four", POOL), POOL);
+    assert_return_code(close(gate->ends[1]), 0);
+}
+
+static void on_moment(struct io_timer *timer)
+{
+    loop_stop(timer->ctx);
+}
+
+static void run_for_a_moment(struct fixture *fixture)
+{
+    struct io_timer moment = {0};
+
+    io_timer_start(fixture->loop, &moment, loop_now_ms() + 10, on_moment, fixture->loop);
+    loop_run(fixture->loop);
+    io_timer_stop(&moment);
+}
+
 /* One that writes while the task starts again has written before the start does. */
 static void test_a_start_waits_for_who_writes(void **state)
 {
     struct fixture *fixture = *state;
 
+    struct gate gate;
+
     start_and_hold(fixture);
     world.holds = false;
+    close_gate(fixture, &gate);
     answer_held(); /* and is being written */
-    assert_int_equal(run_phase(fixture, PHASE_PRESTART), 0);
+    begin(fixture, PHASE_PRESTART);
+    run_for_a_moment(fixture);
+    assert_int_equal(world.asked, 2);
+    open_gate(&gate);
+    assert_int_equal(await(fixture), 0);
     assert_int_equal(world.asked, 3);
     assert_file(fixture, "web/secrets/nomad_aws.jwt", "aws.3", "");
     assert_int_equal(world.tellings, 0);
@@ -515,10 +577,15 @@ static void test_secrets_are_taken_away_behind_who_writes(void **state)
 {
     struct fixture *fixture = *state;
     struct stat status;
+    struct gate gate;
 
     start_and_hold(fixture);
+    close_gate(fixture, &gate);
     answer_held(); /* and is being written */
-    assert_int_equal(strip(fixture), 0);
+    begin_strip(fixture);
+    run_for_a_moment(fixture);
+    open_gate(&gate);
+    assert_int_equal(await(fixture), 0);
     if (geteuid() == 0) {
         assert_int_equal(lstat(in_alloc(fixture, "web/secrets/nomad_aws.jwt"), &status), -1);
     }

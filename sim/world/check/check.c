@@ -359,8 +359,8 @@ void sim_check_start(struct sim *sim, const struct effect *effect, const struct 
         memcpy(copy, task->results, task->results_bytes);
     results_clear(&rest, TASK_HOOK_TEMPLATE); /* those say what they say now */
     results_clear(&rest, TASK_HOOK_IDENTITY); /* and those are renewed: */
-    if ((wanted >> TASK_HOOK_IDENTITY & 1u & ~(state->past_hooks >> TASK_HOOK_IDENTITY)) != 0 &&
-        !sim_tokens_are_told(state, task))
+    bool has_tokens = (wanted & ~state->past_hooks & 1u << TASK_HOOK_IDENTITY) != 0;
+    if (has_tokens && !sim->copy.made && !sim_tokens_are_told(state, task)) /* else it is older */
         sim_violate(sim, 22, "%s starts with other tokens than its files have", effect->id.text);
     uint64_t digest = hash_bytes(1, rest.bytes, rest.used);
     if (state->first_results == 0)
