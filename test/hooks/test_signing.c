@@ -556,7 +556,7 @@ static void test_a_start_waits_for_who_writes(void **state)
 {
     struct fixture *fixture = *state;
 
-    struct gate gate;
+    static struct gate gate; /* works are in it */
 
     start_and_hold(fixture);
     world.holds = false;
@@ -578,7 +578,7 @@ static void test_secrets_are_taken_away_behind_who_writes(void **state)
 {
     struct fixture *fixture = *state;
     struct stat status;
-    struct gate gate;
+    static struct gate gate; /* works are in it */
 
     start_and_hold(fixture);
     close_gate(fixture, &gate);
