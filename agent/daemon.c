@@ -252,6 +252,13 @@ static void sign(void *ctx, const char *alloc, uint64_t index, const struct spec
     nomad_sign(parts->nomad, alloc, index, bearers, count, cb, cb_ctx);
 }
 
+static const struct spec_driver *kind_of_driver(void *ctx, const char *name)
+{
+    const struct parts *parts = ctx;
+
+    return driver_kind(parts->drivers, name);
+}
+
 static int open_hooks(struct daemon *daemon, struct err *err)
 {
     struct parts *parts = &daemon->parts;
@@ -292,7 +299,8 @@ static int open_hooks(struct daemon *daemon, struct err *err)
         .node = &parts->node.known,
         .environment = (const char *const *)environ,
         .user_denylist = config->user_denylist,
-        .driver = driver_kind,
+        .driver = kind_of_driver,
+        .driver_ctx = parts,
         .volumes = config->host_volumes,
         .services = config_has_servers(config) ? NULL : services_of, /* theirs are others, too */
         .services_ctx = parts,
@@ -300,8 +308,6 @@ static int open_hooks(struct daemon *daemon, struct err *err)
 
     if (path_join(daemon->network_dir, config->state_dir, "network") != 0)
         return err_set(err, ERR_LIMIT, "state_dir is too long");
-    externals_open(parts);
-    parts->devices = devices_new();
     daemon->devices = (struct hooks_devices){.ctx = parts, .reserve = devices_reserve};
     int code = plugins_open(parts, &daemon->plugins, err);
     if (code != 0)
@@ -314,6 +320,9 @@ static int open_rooms(struct daemon *daemon, struct err *err)
 {
     struct parts *parts = &daemon->parts;
     const struct config *config = parts->config;
+
+    externals_open(parts);
+    parts->devices = devices_new();
     struct drivers_config drivers = {
         .loop = parts->loop,
         .state_dir = config->state_dir,
@@ -351,6 +360,10 @@ static int open_rooms(struct daemon *daemon, struct err *err)
                    .pids_limit = config->docker_pids_limit,
                    .pull_timeout_ms = config->docker_pull_timeout_ms,
                    .pull_activity_timeout_ms = config->docker_pull_activity_timeout_ms},
+        .plugins = parts->programs,
+        .node_name = parts->node.known.name,
+        .node_id = parts->node.known.id,
+        .node_mhz = parts->node.facts.cpu_mhz * parts->node.facts.cpu_cores,
         .files_soft = daemon->process.files_soft,
         .on_exit = perform_exit,
         .on_change = drivers_changed,
@@ -415,10 +428,18 @@ static struct alone_node node_for_jobs(const struct node *node, const struct con
     };
 }
 
-static void plan_task(const struct alloc_spec *alloc, const struct task_spec *task,
+static void plan_task(void *ctx, const struct alloc_spec *alloc, const struct task_spec *task,
                       struct task_define *define)
 {
-    hooks_plan_task(alloc, task, driver_kind(task->driver), define);
+    hooks_plan_task(alloc, task, kind_of_driver(ctx, task->driver), define);
+}
+
+static int validate_task(void *ctx, const struct alloc_spec *alloc, const struct task_spec *task,
+                         struct err *err)
+{
+    const struct parts *parts = ctx;
+
+    return driver_validate(parts->drivers, alloc, task, err);
 }
 
 /* NAME was looked at: it leads nowhere else. */
@@ -440,13 +461,14 @@ static void measure_disk(void *ctx)
         disk_watch_ask(parts->disk);
 }
 
-static struct assign_plans plans_of(const struct config *config)
+static struct assign_plans plans_of(struct parts *parts)
 {
     return (struct assign_plans){
-        .kill_timeout_max_ms = config->max_kill_timeout_ms,
+        .kill_timeout_max_ms = parts->config->max_kill_timeout_ms,
         .alloc = hooks_plan_alloc,
         .task = plan_task,
-        .validate = driver_validate,
+        .validate = validate_task,
+        .ctx = parts,
     };
 }
 
@@ -488,7 +510,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
         .has_host_plugin = hosted_has_plugin,
         .hosted_changed = hosted_changed,
         .jobs_elsewhere = config_has_servers(config),
-        .plans = plans_of(config),
+        .plans = plans_of(parts),
     };
     parts->alone = alone_new(&alone);
     parts->storage = alone_storage(parts->alone);
@@ -628,7 +650,7 @@ static int open_parts(struct daemon *daemon, struct err *err)
         code = api_new(&daemon->parts, &daemon->api, err);
     if (code < 0)
         return code;
-    struct assign_plans plans = plans_of(daemon->parts.config);
+    struct assign_plans plans = plans_of(&daemon->parts);
     daemon->servers = servers_new(&daemon->parts, daemon->api, &plans);
     if (daemon->parts.nomad != NULL)
         daemon->parts.control = nomad_control(daemon->parts.nomad);

@@ -14,8 +14,10 @@ enum {
 static const struct alone_address loopback = {.network = "default", .ip = "127.0.0.1"};
 
 /* Whatever a script describes can be run. */
-static int validate(const struct alloc_spec *alloc, const struct task_spec *task, struct err *err)
+static int validate(void *ctx, const struct alloc_spec *alloc, const struct task_spec *task,
+                    struct err *err)
 {
+    (void)ctx;
     (void)alloc;
     (void)task;
     (void)err;

@@ -48,7 +48,7 @@ void driver_recover(struct drivers *drivers, const struct driver_key *key, drive
 void driver_stop(struct drivers *drivers, const struct driver_key *key, const char *signal_name,
                  uint64_t timeout_ms, driver_done *done, void *ctx)
 {
-    const struct driver *driver = driver_named(key->driver);
+    const struct driver *driver = driver_named(drivers, key->driver);
     struct call *call = call_new(CALL_STOP, done, ctx);
     const char *name = signal_name[0] != '\0' ? signal_name
                        : driver != NULL       ? driver->stop_signal
@@ -72,7 +72,7 @@ void driver_signal(struct drivers *drivers, const struct driver_key *key, const 
     struct call *call = call_new(CALL_SIGNAL, done, ctx);
     struct err err = {0};
 
-    if (driver_check_signals(driver_kind(key->driver), &err) != 0) {
+    if (driver_check_signals(driver_kind(drivers, key->driver), &err) != 0) {
         call_fail(drivers, call, &err);
         return;
     }
@@ -108,7 +108,7 @@ int driver_look_begin(struct drivers *drivers, const struct driver_key *key,
     *ret_look = (struct driver_look){.key = *key,
                                      .cgroup_mode = drivers->config.cgroup_mode,
                                      .payload = run->payload,
-                                     .is_held = run->phase == RUN_HELD};
+                                     .is_held = run->phase == RUN_HELD || run->phase == RUN_EXTERNAL};
     if (run->phase == RUN_CONTAINED)
         (void)text_copy(ret_look->cgroup, sizeof(ret_look->cgroup),
                         container_cgroup(run)); /* of the same size */

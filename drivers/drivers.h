@@ -42,6 +42,7 @@
 #include <stdint.h>
 
 struct drivers;
+struct plugins;
 
 struct driver_key {
     char alloc[UUID_TEXT_SIZE];
@@ -139,6 +140,10 @@ struct drivers_config {
     struct drivers_exec exec, java;
     struct drivers_mock mock;
     struct drivers_docker docker;
+    struct plugins *plugins; /* which may be drivers; borrowed, NULL: there are none */
+    /* What they are told of the node; borrowed, NULL: nothing. */
+    const char *node_name, *node_id;
+    uint64_t node_mhz; /* of all its processors, 0: not known */
     /* What drivers_list says is something else than it was; NULL: nobody cares. */
     void (*on_change)(void *ctx);
     uint64_t files_soft; /* soft limit of descriptors that shims and payloads get, 0: ours */
@@ -168,21 +173,31 @@ struct driver_info {
     int64_t since_unix_ns; /* that it is so */
     struct driver_attribute attributes[DRIVER_ATTRIBUTES_MAX];
     size_t attributes_count;
+    const struct json_t *more; /* of a plugin's: texts by their names; borrowed, NULL: none */
 };
 
-enum { DRIVERS_MAX = 16 }; /* that there are, and more */
+enum { DRIVERS_MAX = 32 }; /* that there are, and more */
 
 /* As they were when they were last looked at, which is done again and again. */
 size_t drivers_list(const struct drivers *drivers, struct driver_info *ret_infos, size_t max);
 bool driver_is_healthy(const struct drivers *drivers, const char *name);
 
-/* What the driver NAME is to those who make its tasks ready; NULL: there is no such. */
-const struct spec_driver *driver_kind(const char *name);
+/* What the driver NAME is to those who make its tasks ready; NULL: there is no such.  That of a
+ * plugin is known from when it has said what it is, for as long as the room is open.  Of DRIVERS
+ * NULL are our own alone, here and in driver_validate(). */
+const struct spec_driver *driver_kind(const struct drivers *drivers, const char *name);
+
+/* Whether NAME is a driver of ours, and can be no plugin's. */
+bool driver_is_own(const char *name);
+
+/* The plugin of driver NAME is there, or no more, or says something else than before. */
+void drivers_plugin_changed(struct drivers *drivers, const char *name);
 
 /* Checks the driver's config block of TASK (types, unknown keys, required keys), and that it can
  * run in the network of ALLOC; 0 or ERR_* with a sentence a user can act on.  Needs no driver to be
  * running. */
-int driver_validate(const struct alloc_spec *alloc, const struct task_spec *task, struct err *err);
+int driver_validate(const struct drivers *drivers, const struct alloc_spec *alloc,
+                    const struct task_spec *task, struct err *err);
 
 /* --- the calls --- */
 

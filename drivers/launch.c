@@ -299,12 +299,26 @@ struct plan *plan_new_contained(const struct drivers *drivers, const struct driv
     return NULL;
 }
 
+struct plan *plan_new_external(const struct drivers *drivers, const struct driver_start *start,
+                               struct err *err)
+{
+    struct plan *plan = calloc(1, sizeof(*plan));
+
+    check(plan != NULL);
+    plan->external = external_new(drivers, start, err);
+    if (plan->external != NULL)
+        return plan;
+    plan_free(plan);
+    return NULL;
+}
+
 void plan_free(struct plan *plan)
 {
     if (plan == NULL)
         return;
     mock_free(plan->mock);
     container_free(plan->container);
+    external_free(plan->external);
     if (plan->bytes != NULL)
         explicit_bzero(plan->bytes, plan->length); /* the environment may hold secrets */
     free(plan->bytes);

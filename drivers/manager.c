@@ -9,6 +9,7 @@
 #include "io/log.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@ enum { LOOK_EVERY_MS = 30000, LOOK_AGAIN_MS = 500, PROBE_AFTER_MS = 500 };
 
 /* --- looking --- */
 
-static const char *denial(const struct drivers_config *config, const char *name)
+const char *manager_denial(const struct drivers_config *config, const char *name)
 {
     const char *allowed = config->allowlist, *denied = config->denylist;
 
@@ -51,7 +52,7 @@ const struct driver_probed *manager_probed(const struct drivers *drivers,
 {
     size_t i = 0;
 
-    while (driver_at(i) != driver)
+    while (driver_at(drivers, i) != driver)
         i++;
     return &drivers->probed[i];
 }
@@ -71,13 +72,20 @@ static void take_probed(const struct driver_probed *probed, struct driver_info *
 bool manager_look(const struct drivers *drivers, const struct driver *driver,
                   struct driver_info *ret_info)
 {
-    const char *denied = denial(&drivers->config, driver->kind.name);
+    const char *denied = manager_denial(&drivers->config, driver->kind.name);
     struct driver_info info = {.name = driver->kind.name};
 
     if (denied != NULL)
         (void)text_copy(info.description, sizeof(info.description), denied); /* fits */
+    else if (driver->way == WAY_PLUGIN)
+        table_tell(drivers, driver, &info);
     else
         info.detected = driver->look(drivers, info.description);
+    if (driver->way == WAY_PLUGIN) {
+        info.asked = true;
+        *ret_info = info;
+        return info.detected;
+    }
     bool may_be = info.detected && driver->probe != NULL && !manager_probed(drivers, driver)->done;
     if (info.detected && driver->probe != NULL)
         take_probed(manager_probed(drivers, driver), &info);
@@ -126,6 +134,8 @@ static void tell_change(const struct driver_info *info)
 
 /* --- again and again --- */
 
+static void look_at_all(struct drivers *drivers);
+
 static bool is_same(const struct driver_info *a, const struct driver_info *b)
 {
     bool same = a->attributes_count == b->attributes_count;
@@ -133,7 +143,8 @@ static bool is_same(const struct driver_info *a, const struct driver_info *b)
     for (size_t i = 0; same && i < a->attributes_count; i++)
         same = text_equal(a->attributes[i].value, b->attributes[i].value);
     return same && a->detected == b->detected && a->healthy == b->healthy &&
-           text_equal(a->description, b->description);
+           text_equal(a->description, b->description) && (a->more == NULL) == (b->more == NULL) &&
+           (a->more == NULL || json_equal(a->more, b->more));
 }
 
 /* True if there is something else to say of driver I. */
@@ -141,12 +152,14 @@ static bool look_at(struct drivers *drivers, size_t i)
 {
     struct driver_info *known = &drivers->infos[i], info;
 
-    (void)manager_look(drivers, driver_at(i), &info); /* the info says it */
+    (void)manager_look(drivers, driver_at(drivers, i), &info); /* the info says it */
     info.since_unix_ns = known->since_unix_ns;
     if (known->name != NULL && is_same(known, &info))
         return false;
     info.since_unix_ns = loop_now_unix_ns();
+    json_decref((json_t *)(uintptr_t)known->more);
     *known = info;
+    known->more = json_incref((json_t *)(uintptr_t)info.more);
     return true;
 }
 
@@ -186,16 +199,15 @@ struct probe {
     struct drivers *drivers;      /* NULL: nobody waits for it any more */
     struct probe *next;
     size_t driver;
+    void (*probe)(const struct drivers_config *config, struct driver_probed *ret_probed);
     struct driver_probed found;
 };
-
-static void look_at_all(struct drivers *drivers);
 
 static void on_pool(struct io_work *work)
 {
     struct probe *probe = work->ctx;
 
-    driver_at(probe->driver)->probe(&probe->config, &probe->found);
+    probe->probe(&probe->config, &probe->found);
 }
 
 /* Who has to be asked each time was there, and is there still if he does not answer. */
@@ -220,7 +232,8 @@ static void on_probed(struct io_work *work)
         while (*at != probe)
             at = &(*at)->next;
         *at = probe->next;
-        take_found(&drivers->probed[probe->driver], driver_at(probe->driver), &probe->found);
+        take_found(&drivers->probed[probe->driver], driver_at(drivers, probe->driver),
+                   &probe->found);
         look_at_all(drivers);
     }
     free(probe);
@@ -234,11 +247,11 @@ static void probe_all(struct drivers *drivers)
     if (drivers->probes != NULL)
         return;
     for (size_t i = 0; i < drivers->infos_count; i++) {
-        const struct driver *driver = driver_at(i);
+        const struct driver *driver = driver_at(drivers, i);
 
         bool is_current = driver->probe == NULL ||
                           (driver->is_current != NULL && driver->is_current(&drivers->probed[i]));
-        if (is_current || denial(&drivers->config, driver->kind.name) != NULL ||
+        if (is_current || manager_denial(&drivers->config, driver->kind.name) != NULL ||
             !driver->look(drivers, why))
             continue;
         struct probe *probe = calloc(1, sizeof(*probe));
@@ -246,15 +259,31 @@ static void probe_all(struct drivers *drivers)
         probe->drivers = drivers;
         probe->config = drivers->config;
         probe->driver = i;
+        probe->probe = driver->probe;
         probe->next = drivers->probes;
         drivers->probes = probe;
         io_work_submit(drivers->config.loop, &probe->work, on_pool, on_probed, probe);
     }
 }
 
+/* What goes on may end: its run is freed then, and no other. */
+void drivers_plugin_changed(struct drivers *drivers, const char *name)
+{
+    look_at_all(drivers);
+    for (size_t i = 0; i < drivers->buckets_count; i++) {
+        for (struct run *run = drivers->buckets[i], *next; run != NULL; run = next) {
+            next = run->next;
+            if (run->phase == RUN_EXTERNAL)
+                external_plugin_changed(run, name);
+        }
+    }
+}
+
 void manager_close(struct drivers *drivers)
 {
     io_timer_stop(&drivers->look);
+    for (size_t i = 0; i < drivers->infos_count; i++)
+        json_decref((json_t *)(uintptr_t)drivers->infos[i].more);
     for (struct probe *probe = drivers->probes; probe != NULL; probe = probe->next)
         probe->drivers = NULL;
 }
@@ -269,6 +298,9 @@ static void look_at_all(struct drivers *drivers)
 {
     bool changed = false;
 
+    table_look(drivers);
+    while (driver_at(drivers, drivers->infos_count) != NULL) /* of a plugin that is new */
+        drivers->infos[drivers->infos_count++] = (struct driver_info){.name = NULL};
     for (size_t i = 0; i < drivers->infos_count; i++) {
         if (!look_at(drivers, i))
             continue;
@@ -286,7 +318,7 @@ static void look_at_all(struct drivers *drivers)
 
 void manager_open(struct drivers *drivers)
 {
-    while (driver_at(drivers->infos_count) != NULL)
+    while (driver_at(drivers, drivers->infos_count) != NULL)
         (void)look_at(drivers, drivers->infos_count++); /* all of it is new */
     if (drivers->found.count > 0) { /* who is asked is a program: what runs is taken up first */
         io_timer_start(drivers->config.loop, &drivers->look, loop_now_ms() + PROBE_AFTER_MS,

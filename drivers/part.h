@@ -9,7 +9,8 @@
  *      |  \-> FOUND ---later----/                    \----- connection lost ----/  |
  *      +--lock free--> settle: exit record, or start, or EMPTYING <------ gone ----+
  *                          \-- of a driver that holds its tasks: HELD
- *                           \- of one whose tasks are containers of an Engine: CONTAINED
+ *                           |- of one whose tasks are containers of an Engine: CONTAINED
+ *                           \- of one that is a plugin: EXTERNAL
  */
 #ifndef CAIRN_DRIVERS_PART_H
 #define CAIRN_DRIVERS_PART_H
@@ -206,8 +207,8 @@ struct driver_probed {
 };
 
 /* Who looks after the tasks of a driver: a shim each; the daemon, of those that have no process
- * (held.c); an Engine (docker/container.c). */
-enum driver_way { WAY_SHIM, WAY_HELD, WAY_CONTAINED };
+ * (held.c); an Engine (docker/container.c); a plugin (external/life.c). */
+enum driver_way { WAY_SHIM, WAY_HELD, WAY_CONTAINED, WAY_PLUGIN };
 
 /* All of one driver, in a file of its own; registry.c lists them. */
 struct driver {
@@ -280,9 +281,11 @@ struct plan {
     int groups_count;
     struct err error;
 
-    /* In place of all that follows, of a driver that holds its tasks, or of containers; owned. */
+    /* In place of all that follows, of a driver that holds its tasks, of containers, or of one that
+     * is a plugin; owned. */
     struct mock *mock;
     struct container *container;
+    struct external *external;
     char *bytes; /* the launch record; owned */
     size_t length, capacity;
     bool failed; /* it grew too large */
@@ -295,6 +298,8 @@ struct plan *plan_new(const struct drivers *drivers, const struct driver_start *
 uint64_t plan_cpu_weight(uint64_t shares);
 struct plan *plan_new_held(const struct drivers *drivers, const struct driver_start *start,
                            struct err *err);
+struct plan *plan_new_external(const struct drivers *drivers, const struct driver_start *start,
+                               struct err *err);
 struct plan *plan_new_contained(const struct drivers *drivers, const struct driver_start *start,
                                 const struct command *command, struct err *err);
 void plan_free(struct plan *plan);
@@ -339,8 +344,18 @@ void found_sweep(struct run *run);
 
 /* --- registry.c --- */
 
-const struct driver *driver_named(const char *name);
-const struct driver *driver_at(size_t i); /* NULL: there are no more */
+const struct driver *driver_named(const struct drivers *drivers, const char *name);
+const struct driver *driver_at(const struct drivers *drivers, size_t i); /* NULL: no more */
+
+/* --- external/table.c: those that plugins are --- */
+
+/* Takes in what plugins are drivers for; the list only grows. */
+void table_look(struct drivers *drivers);
+void table_close(struct drivers *drivers);
+
+/* How DRIVER, one of the list, is. */
+void table_tell(const struct drivers *drivers, const struct driver *driver,
+                struct driver_info *ret_info);
 
 /* 0, or ERR_INVALID: a driver of this kind cannot do what TASK of ALLOC asks for, whatever its
  * config says. */
@@ -353,6 +368,9 @@ int driver_check_signals(const struct spec_driver *kind, struct err *err);
 int driver_check_commands(const struct spec_driver *kind, struct err *err);
 
 /* --- manager.c --- */
+
+/* Why the driver NAME may not be used here, NULL: it may. */
+const char *manager_denial(const struct drivers_config *config, const char *name);
 
 void manager_open(struct drivers *drivers); /* looks at all, and says so */
 void manager_close(struct drivers *drivers);
@@ -418,6 +436,7 @@ enum run_phase {
     RUN_FOUND,     /* runs, as its file says; not spoken with so far */
     RUN_HELD,      /* without a shim: starts, runs and ends by the clock */
     RUN_CONTAINED, /* without a shim: an Engine has it, or is to have it */
+    RUN_EXTERNAL,  /* without a shim: a plugin has it, or is to have it */
     RUN_LEAVING,   /* the connection is over, the shim is not yet seen to have ended */
     RUN_EMPTYING,  /* no shim any more; the cgroup is being killed */
 };
@@ -448,6 +467,7 @@ struct run {
 
     struct mock *mock;           /* RUN_HELD: what it is; owned */
     struct container *container; /* RUN_CONTAINED: the same */
+    struct external *external;   /* RUN_EXTERNAL: the same */
     struct plan *plan;           /* a start that may still have to be done; owned */
     struct call_list calls;
 
@@ -466,6 +486,8 @@ struct generations {
     size_t count, size;
 };
 
+struct external_driver; /* external/table.c */
+
 struct drivers {
     struct drivers_config config;
     uint64_t opened_ms;
@@ -479,6 +501,8 @@ struct drivers {
     struct run **buckets;
     size_t buckets_count, runs_count;
 
+    struct external_driver *external[DRIVERS_MAX]; /* owned */
+    size_t external_count;
     struct driver_info infos[DRIVERS_MAX]; /* as they were when they were last looked at */
     size_t infos_count;
     struct driver_probed probed[DRIVERS_MAX];
@@ -631,6 +655,29 @@ void container_sessions_close(struct drivers *drivers);
 /* Removes containers of this node that no file tells of, now and again and again. */
 void strays_look(struct drivers *drivers);
 void strays_close(struct drivers *drivers);
+
+/* --- external/: tasks of drivers that are plugins --- */
+
+/* What START asks for; NULL and a reason. */
+struct external *external_new(const struct drivers *drivers, const struct driver_start *start,
+                              struct err *err);
+void external_free(struct external *external); /* what it is of the plugin's lives on */
+
+/* True if the plugin of driver NAME may still have to say that it is one. */
+bool external_may_come(const struct drivers *drivers, const char *name);
+
+/* EXTERNAL (moved) is started; before the plugin is asked to, it is in the task's file.  May free
+ * the run. */
+void external_begin(struct run *run, struct external *external);
+
+/* True if TASK_FD tells of one: it goes on, or its end is told.  May free the run. */
+bool external_take_up(struct run *run, int task_fd);
+
+/* A call was added, or its plugin is there again.  May free the run. */
+void external_advance(struct run *run);
+void external_plugin_changed(struct run *run, const char *driver);
+
+bool external_is_running(const struct run *run);
 
 /* --- ending.c; all but conclude may free the run --- */
 

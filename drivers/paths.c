@@ -249,17 +249,24 @@ int shim_find(const struct drivers *drivers, const struct driver_key *key,
 
 int key_remove_files(int shim_fd, const struct driver_key *key, struct err *err)
 {
-    char name[KEY_NAME_SIZE], socket_name[TASK_SOCKET_SIZE];
+    static const char *const ends[] = {"sock", "out", "err"}; /* of TASK_SOCKET_FORMAT, and of
+                                                                * external/output.c */
+    char name[KEY_NAME_SIZE];
     int code = key_name(key, name, err);
 
     if (code != 0)
         return code;
-    check(text_format(socket_name, sizeof(socket_name), TASK_SOCKET_FORMAT,
-                      (unsigned long long)key_digest(key)));
-    /* The file last: as long as it is there, somebody will come to delete the socket.  Where
-     * nothing can be deleted it stays, for the sweep of a daemon that can. */
-    if ((unlinkat(shim_fd, socket_name, 0) != 0 && errno != ENOENT && errno != EROFS) ||
-        (unlinkat(shim_fd, name, 0) != 0 && errno != ENOENT && errno != EROFS))
+    /* The file last: as long as it is there, somebody will come to delete the socket and pipes.
+     * Where nothing can be deleted it stays, for the sweep of a daemon that can. */
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        char beside[TASK_SOCKET_SIZE];
+
+        check(text_format(beside, sizeof(beside), "%016llx.%s",
+                          (unsigned long long)key_digest(key), ends[i]));
+        if (unlinkat(shim_fd, beside, 0) != 0 && errno != ENOENT && errno != EROFS)
+            return err_os(err, err_from_errno(errno), errno, "cannot delete the files of %s", name);
+    }
+    if (unlinkat(shim_fd, name, 0) != 0 && errno != ENOENT && errno != EROFS)
         return err_os(err, err_from_errno(errno), errno, "cannot delete the files of %s", name);
     return 0;
 }

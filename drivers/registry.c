@@ -1,5 +1,5 @@
 /* The drivers there are. */
-#include "drivers/part.h"
+#include "drivers/external/external.h"
 
 #include "spec/names.h"
 
@@ -8,23 +8,39 @@ static const struct driver *const all_drivers[] = {&docker_driver, &exec_driver,
 
 _Static_assert(COUNT_OF(all_drivers) <= DRIVERS_MAX, "they do not fit");
 
-const struct driver *driver_named(const char *name)
+bool driver_is_own(const char *name)
 {
     for (size_t i = 0; i < COUNT_OF(all_drivers); i++) {
         if (text_equal(all_drivers[i]->kind.name, name))
-            return all_drivers[i];
+            return true;
+    }
+    return false;
+}
+
+const struct driver *driver_at(const struct drivers *drivers, size_t i)
+{
+    size_t own = COUNT_OF(all_drivers);
+
+    if (i < own)
+        return all_drivers[i];
+    return drivers != NULL && i - own < drivers->external_count
+               ? &drivers->external[i - own]->driver : NULL;
+}
+
+const struct driver *driver_named(const struct drivers *drivers, const char *name)
+{
+    const struct driver *driver;
+
+    for (size_t i = 0; (driver = driver_at(drivers, i)) != NULL; i++) {
+        if (text_equal(driver->kind.name, name))
+            return driver;
     }
     return NULL;
 }
 
-const struct driver *driver_at(size_t i)
+const struct spec_driver *driver_kind(const struct drivers *drivers, const char *name)
 {
-    return i < COUNT_OF(all_drivers) ? all_drivers[i] : NULL;
-}
-
-const struct spec_driver *driver_kind(const char *name)
-{
-    const struct driver *driver = driver_named(name);
+    const struct driver *driver = driver_named(drivers, name);
 
     return driver == NULL ? NULL : &driver->kind;
 }
@@ -83,33 +99,36 @@ int driver_check_kind(const struct spec_driver *kind, const struct alloc_spec *a
 
 /* The alloc claims volumes of storage plugins, and no task of it can see them; what nobody can use
  * is not claimed, as with Nomad. */
-static bool claims_in_vain(const struct alloc_spec *alloc)
+static bool claims_in_vain(const struct drivers *drivers, const struct alloc_spec *alloc)
 {
     bool claims = false;
 
     for (size_t i = 0; i < alloc->volumes_count; i++)
         claims |= alloc->volumes[i].type == VOLUME_CSI;
     for (size_t i = 0; claims && i < alloc->tasks_count; i++) {
-        const struct spec_driver *kind = driver_kind(alloc->tasks[i].driver);
+        const struct spec_driver *kind = driver_kind(drivers, alloc->tasks[i].driver);
         claims = kind == NULL || !kind->mounts;
     }
     return claims;
 }
 
-int driver_validate(const struct alloc_spec *alloc, const struct task_spec *task, struct err *err)
+int driver_validate(const struct drivers *drivers, const struct alloc_spec *alloc,
+                    const struct task_spec *task, struct err *err)
 {
-    const struct driver *driver = driver_named(task->driver);
+    const struct driver *driver = driver_named(drivers, task->driver);
 
     if (driver == NULL)
         return err_set(err, ERR_INVALID, "unknown driver \"%s\"", task->driver);
     if (task->kill_signal[0] != '\0' && proc_signal_number(task->kill_signal) == 0)
         return err_set(err, ERR_INVALID, "unknown kill_signal \"%s\"", task->kill_signal);
     int code = driver_check_kind(&driver->kind, alloc, task, err);
-    if (code == 0 && claims_in_vain(alloc))
+    if (code == 0 && claims_in_vain(drivers, alloc))
         code =
             err_set(err, ERR_INVALID,
                     "task driver \"%s\" for \"%s\" does not support CSI, and no task of the group "
                     "has one that does: use one that can mount, as exec, or remove its volumes",
                     task->driver, task->name);
-    return code != 0 ? code : command_check(driver, task, err);
+    if (code != 0 || driver->way == WAY_PLUGIN) /* whose schema is asked when variables are known */
+        return code;
+    return command_check(driver, task, err);
 }

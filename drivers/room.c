@@ -73,6 +73,7 @@ void drivers_free(struct drivers *drivers)
     generations_close(drivers);
     runs_close(drivers);
     share_close(drivers);
+    table_close(drivers);
     calls_drop(&drivers->due);
     io_timer_stop(&drivers->deliver);
     io_timer_stop(&drivers->begin);

@@ -145,6 +145,8 @@ bool run_is_running(const struct run *run)
         return true;
     case RUN_CONTAINED:
         return container_is_running(run);
+    case RUN_EXTERNAL:
+        return external_is_running(run);
     case RUN_CONNECTING:
     case RUN_HELLO:
         return run->reported;
@@ -366,7 +368,7 @@ static void settle(struct run *run, int task_fd, bool begun)
     struct err err = {0};
 
     run->plan = NULL;
-    if (begun && container_take_up(run, task_fd)) {
+    if (begun && (container_take_up(run, task_fd) || external_take_up(run, task_fd))) {
         /* it goes on, or is over */
     } else if (begun && exit_record_get(task_fd, &record, NULL) == 0) {
         run_conclude(run, &record);
@@ -382,6 +384,11 @@ static void settle(struct run *run, int task_fd, bool begun)
 
         plan->container = NULL;
         container_begin(run, container);
+    } else if (plan != NULL && plan->external != NULL && !run_has(run, CALL_DESTROY)) {
+        struct external *external = plan->external;
+
+        plan->external = NULL;
+        external_begin(run, external);
     } else if (plan == NULL || run_has(run, CALL_DESTROY) || begin(run, plan, task_fd, &err) != 0) {
         if (err.code == 0) {
             (void)err_set(&err, ERR_GONE, "the task's supervisor ended before it started anything");
@@ -452,6 +459,9 @@ void run_advance(struct run *run)
         break;
     case RUN_CONTAINED:
         container_advance(run);
+        break;
+    case RUN_EXTERNAL:
+        external_advance(run);
         break;
     case RUN_LEAVING:
         if (destroy && run->ended)

@@ -131,6 +131,7 @@ void run_free(struct run *run)
     io_timer_stop(&run->timer);
     mock_free(run->mock);
     container_free(run->container);
+    external_free(run->external);
     if (run->plan != NULL && run->plan->looking)
         run->plan->run = NULL; /* freed when the look-up comes back */
     else

@@ -606,7 +606,7 @@ struct driver_session *driver_session_new(struct drivers *drivers, const struct 
                       DRIVER_SESSION_ARGUMENTS_MAX);
         return NULL;
     }
-    if (driver_check_commands(driver_kind(start->key.driver), err) != 0)
+    if (driver_check_commands(driver_kind(drivers, start->key.driver), err) != 0)
         return NULL;
     if (run != NULL && run->phase == RUN_HELD && loop_now_ms() >= mock_begin_ms(run->mock))
         return pretend(drivers, run, calls, err);

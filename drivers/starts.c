@@ -96,10 +96,20 @@ static void on_user(struct io_work *work)
 struct plan *plan_make(const struct drivers *drivers, const struct driver_start *start,
                        const struct texts *instead, struct err *err)
 {
-    const struct driver *driver = driver_named(start->key.driver);
+    const struct driver *driver = driver_named(drivers, start->key.driver);
     struct command command;
     struct driver_info info;
 
+    if (driver == NULL ? external_may_come(drivers, start->key.driver)
+                       : driver->way == WAY_PLUGIN) {
+        const char *denied = manager_denial(&drivers->config, start->key.driver);
+
+        if (denied == NULL)
+            return plan_new_external(drivers, start, err);
+        (void)err_set(err, ERR_REFUSED, "driver %s cannot be used on this node: %s",
+                      start->key.driver, denied);
+        return NULL;
+    }
     if (driver == NULL) {
         (void)err_set(err, ERR_INVALID, "unknown driver \"%s\"", start->key.driver);
         return NULL;

@@ -175,7 +175,8 @@ const char *hook_phase_name(unsigned phase);
     X(DOWNLOADING, "Downloading Artifacts")                                                        \
     X(DOWNLOAD_FAILED, "Failed Artifact Download")                                                 \
     X(SKIPPING_DELAY, "Skipping shutdown delay")                                                   \
-    X(HOOK_MESSAGE, "Task hook message")
+    X(HOOK_MESSAGE, "Task hook message")                                                           \
+    X(DRIVER, "Driver")
 enum task_event_type {
     TASK_EVENT_NONE,
 #define X(name, text) TASK_EVENT_##name,

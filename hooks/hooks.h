@@ -103,7 +103,8 @@ struct hooks_config {
                                        Nomad's denylist is applied here */
     const char *user_denylist;      /* for drivers that isolate: names, commas between; NULL: none;
                                      * borrowed */
-    const struct spec_driver *(*driver)(const char *name); /* NULL: there is no such */
+    const struct spec_driver *(*driver)(void *ctx, const char *name); /* NULL: there is no such */
+    void *driver_ctx;
     struct spec_node_volumes volumes;                      /* of the node; borrowed */
     const struct hooks_network *network;     /* NULL: no alloc has a network of its own */
     const struct hooks_plugins *plugins;     /* borrowed; NULL: no task can be one */

@@ -30,7 +30,8 @@ struct hooks {
     const struct hooks_node *node;
     const char *const *environment; /* NULL: none */
     const char *user_denylist;      /* never NULL */
-    const struct spec_driver *(*driver)(const char *name);
+    const struct spec_driver *(*driver)(void *ctx, const char *name);
+    void *driver_ctx;
     struct spec_node_volumes volumes;    /* borrowed */
     const struct hooks_network *network; /* NULL: there is none but the host's */
     const struct hooks_plugins *plugins; /* NULL: no task can be one */

@@ -9,7 +9,7 @@ const struct spec_driver *hooks_driver(const struct hooks *hooks, const char *na
 {
     static const struct spec_driver other = {.name = "", .isolation = ISOLATION_NONE, .user = ""};
     /* A task whose specification is lost has no name of one. */
-    const struct spec_driver *driver = name == NULL ? NULL : hooks->driver(name);
+    const struct spec_driver *driver = name == NULL ? NULL : hooks->driver(hooks->driver_ctx, name);
 
     return driver != NULL ? driver : &other;
 }

@@ -80,6 +80,7 @@ struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
     hooks->node = config->node;
     hooks->environment = config->environment;
     hooks->driver = config->driver;
+    hooks->driver_ctx = config->driver_ctx;
     hooks->volumes = config->volumes;
     hooks->user_denylist = config->user_denylist != NULL ? config->user_denylist : "";
     hooks->privileged = geteuid() == 0;

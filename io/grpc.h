@@ -6,7 +6,8 @@
  * with exactly one callback, a canceled one with ERR_CANCELED from inside grpc_cancel.
  *
  * Each call has a connection of its own (libcurl before 8.0.0 cannot use one twice), of which there
- * are 256 at once; more calls wait for one within their deadline.
+ * are 256 at once; more calls wait for one within their deadline.  Those that may last for hours are
+ * not among them.
  */
 #ifndef CAIRN_IO_GRPC_H
 #define CAIRN_IO_GRPC_H
@@ -59,6 +60,7 @@ struct grpc_call {
     size_t message_length;   /* at most GRPC_MESSAGE_MAX */
     uint64_t timeout_ms;     /* the whole call, 1 to 99,999,999: told to the peer, and kept here;
                                 0, of a stream: as long as the peer goes on */
+    bool lasts;              /* for hours, maybe: it is in no other call's way */
     size_t answer_bytes_max; /* of each message; 0: GRPC_MESSAGE_MAX */
     /* Set: a stream.  Each message is handed over as it comes, borrowed; false ends the call with
      * GRPC_CANCELLED, which is how to cancel from inside.  Its end is told by cb, as of a call with
@@ -75,6 +77,8 @@ struct grpc_reply {
     bool answered;       /* the peer has said so: what was asked for is not under way any more */
     bool sent;           /* false: the peer has heard nothing of it */
     const char *detail;  /* the peer's own words, borrowed: UTF-8, cut, "" if there are none */
+    const void *more;    /* a google.rpc.Status that came with an error, borrowed; NULL: none */
+    size_t more_length;
     const void *message; /* borrowed; NULL unless the status is GRPC_OK; empty of a stream */
     size_t message_length;
     struct err error; /* of the status; names neither socket nor method, for which the caller has a

@@ -1,5 +1,6 @@
 /*
- * What stays open to a plugin: its devices, what it says of them, and what it prints.
+ * What stays open to a plugin: its devices, what it says of them, and what it prints; of a driver
+ * the rest is drives.c's.
  *
  * A stream that ends while the process lives is not opened by itself: that of the devices is what
  * the next question whether it is well says, and all are opened when it is asked again who it is.
@@ -46,22 +47,22 @@ static void set_devices(struct plugin_held *plugin, json_t *devices)
         tell(plugin);
 }
 
-static bool path_of(const struct plugin_held *plugin, const char *name, char to[PATH_SIZE])
+bool plugin_path(const struct plugin_held *plugin, const char *name, char to[PATH_SIZE])
 {
     return path_join(to, plugin->directory, name) == 0;
 }
 
-/* Not synced: it is of use as long as the process that has said it. */
-static void keep(const struct plugin_held *plugin, const void *bytes, size_t length)
+void plugin_keep(const struct plugin_held *plugin, const char *name, const void *bytes,
+                 size_t length)
 {
     char path[PATH_SIZE], made[PATH_SIZE];
-    bool kept = path_of(plugin, "devices", path) && path_of(plugin, "devices.new", made);
+    bool kept = plugin_path(plugin, name, path) && plugin_path(plugin, "new", made);
     scoped_fd int fd =
         kept ? open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
 
     if (fd < 0 || write(fd, bytes, length) != (ssize_t)length || rename(made, path) != 0)
-        log_warn("plugins", "its devices are not kept for a restart plugin=%s error=%s",
-                 log_value(plugin->name), strerror(errno));
+        log_warn("plugins", "what it says is not kept for a restart plugin=%s what=%s error=%s",
+                 log_value(plugin->name), name, strerror(errno));
 }
 
 void plugin_recall(struct plugin_held *plugin)
@@ -69,7 +70,7 @@ void plugin_recall(struct plugin_held *plugin)
     char path[PATH_SIZE], *bytes;
     size_t length;
 
-    if (!path_of(plugin, "devices", path) ||
+    if (!plugin_path(plugin, "devices", path) ||
         file_read(path, SET_BYTES_MAX, &bytes, &length, NULL) != 0)
         return;
     json_t *devices = device_read_groups(bytes, length, NULL);
@@ -82,7 +83,7 @@ void plugin_forget(struct plugin_held *plugin)
 {
     char path[PATH_SIZE];
 
-    if (path_of(plugin, "devices", path))
+    if (plugin_path(plugin, "devices", path))
         (void)unlink(path); /* one that stays is of no process that can be found */
     json_decref(plugin->stats);
     plugin->stats = NULL;
@@ -97,9 +98,20 @@ static bool on_devices(void *ctx, const void *message, size_t length)
 
     if (devices == NULL)
         return false;
-    keep(plugin, message, length);
+    plugin_keep(plugin, "devices", message, length);
     set_devices(plugin, devices);
     return true;
+}
+
+void plugin_note_silence(struct plugin_held *plugin, const struct grpc_reply *reply,
+                         const char *what)
+{
+    if (plugin->untold.code == 0 && reply->error.code != 0)
+        plugin->untold = reply->error;
+    else if (plugin->untold.code == 0)
+        (void)err_set(&plugin->untold, ERR_GONE, "it tells no more of %s", what);
+    log_warn("plugins", "%s: nothing is told any more plugin=%s error=%s", what,
+             log_value(plugin->name), log_value(plugin->untold.text));
 }
 
 static void on_devices_end(void *ctx, const struct grpc_reply *reply)
@@ -109,12 +121,7 @@ static void on_devices_end(void *ctx, const struct grpc_reply *reply)
     if (plugin->fingerprint == NULL)
         return; /* it was ended by us */
     plugin->fingerprint = NULL;
-    if (plugin->untold.code == 0 && reply->error.code != 0)
-        plugin->untold = reply->error;
-    else if (plugin->untold.code == 0)
-        (void)err_set(&plugin->untold, ERR_GONE, "it tells no more of its devices");
-    log_warn("plugins", "its devices are not known any more plugin=%s error=%s",
-             log_value(plugin->name), log_value(plugin->untold.text));
+    plugin_note_silence(plugin, reply, "its devices");
     set_devices(plugin, NULL);
 }
 
@@ -164,7 +171,7 @@ static void on_print_end(void *ctx, const struct grpc_reply *reply)
 
 /* --- all of them --- */
 
-static void open_stream(struct plugin_held *plugin, struct grpc_request **ret_stream,
+void plugin_open_stream(struct plugin_held *plugin, struct grpc_request **ret_stream,
                         const char *method, const void *request, size_t length,
                         bool (*on_message)(void *ctx, const void *message, size_t length),
                         void (*on_end)(void *ctx, const struct grpc_reply *reply))
@@ -194,18 +201,22 @@ void plugin_follow(struct plugin_held *plugin)
     static const char interval[] = {'\n', 2, '\b', STATS_S}; /* a duration of so many seconds */
 
     plugin->untold = (struct err){0};
+    if (!plugin->prints_nothing)
+        plugin_open_stream(plugin, &plugin->prints, "/plugin.GRPCStdio/StreamStdio", "", 0,
+                           on_print, on_print_end);
+    if (plugin->drives != NULL) {
+        drives_follow(plugin);
+        return;
+    }
     if (plugin->fingerprint == NULL && plugin->devices == NULL)
         plugin_recall(plugin); /* it tells of a change alone, whoever has lost what was before */
-    if (!plugin->prints_nothing)
-        open_stream(plugin, &plugin->prints, "/plugin.GRPCStdio/StreamStdio", "", 0, on_print,
-                    on_print_end);
-    open_stream(plugin, &plugin->fingerprint, DEVICE "Fingerprint", "", 0, on_devices,
-                on_devices_end);
-    open_stream(plugin, &plugin->statistics, DEVICE "Stats", interval, sizeof(interval), on_stats,
-                on_stats_end);
+    plugin_open_stream(plugin, &plugin->fingerprint, DEVICE "Fingerprint", "", 0, on_devices,
+                       on_devices_end);
+    plugin_open_stream(plugin, &plugin->statistics, DEVICE "Stats", interval, sizeof(interval),
+                       on_stats, on_stats_end);
 }
 
-static void close_stream(struct grpc_request **stream)
+void plugin_close_stream(struct grpc_request **stream)
 {
     struct grpc_request *open = *stream;
 
@@ -216,9 +227,10 @@ static void close_stream(struct grpc_request **stream)
 
 void plugin_unfollow(struct plugin_held *plugin)
 {
-    close_stream(&plugin->fingerprint);
-    close_stream(&plugin->statistics);
-    close_stream(&plugin->prints);
+    plugin_close_stream(&plugin->fingerprint);
+    plugin_close_stream(&plugin->statistics);
+    plugin_close_stream(&plugin->prints);
+    drives_unfollow(plugin);
     plugin->prints_nothing = false;
 }
 

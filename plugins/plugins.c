@@ -21,8 +21,13 @@ struct plugins *plugins_new(const struct plugins_config *config)
     check(plugins != NULL);
     plugins->loop = config->loop;
     plugins->cgroup_mode = config->cgroup_mode;
+    plugins->cores = config->cores;
+    plugins->core_mhz = config->core_mhz;
     plugins->on_exit = config->on_exit;
     plugins->on_devices = config->on_devices;
+    plugins->on_driver = config->on_driver;
+    plugins->on_task_event = config->on_task_event;
+    plugins->driver_fault = config->driver_fault;
     plugins->ctx = config->ctx;
     (void)path_join(plugins->directory, config->state_dir, "plugins"); /* plugins_add looks */
     check(text_format(plugins->cgroup, sizeof(plugins->cgroup), "%.100s/%s-plugins",
@@ -42,6 +47,7 @@ static void held_free(struct plugin_held *plugin)
     question_end(&plugin->question, NULL, NULL); /* nobody hears it */
     plugin_unfollow(plugin);
     plugin_break_off(plugin);
+    drives_free(plugin);
     process_free(plugin->process);
     json_decref(plugin->config);
     json_decref(plugin->devices);
@@ -54,6 +60,7 @@ void plugins_free(struct plugins *plugins)
     if (plugins == NULL)
         return;
     plugins->on_devices = NULL;
+    plugins->on_driver = NULL;
     while (plugins->held != NULL)
         held_free(plugins->held);
     free(plugins);
@@ -144,6 +151,7 @@ int plugins_add(struct plugins *plugins, const struct plugin_place *place, struc
     }
     plugin->config = place->config == NULL ? NULL : json_deep_copy(place->config);
     DL_APPEND(plugins->held, plugin);
+    drives_recall(plugin);
     return 0;
 }
 

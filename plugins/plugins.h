@@ -1,15 +1,18 @@
 /*
  * Plugins that are programs of their own: those of go-plugin's protocol, as Nomad has them for
- * devices.
+ * devices and for drivers.
  *
  * A program of plugin_dir that the configuration names is launched, says where it answers, is
  * asked who it is, and given its configuration by the schema that it has; then it is followed: its
- * devices and their statistics are streams that stay open.  What state each is in is in the record
- * of its machine (fsm/plugin.h); here is what a record cannot hold.
+ * devices and their statistics, or how its driver is and what that says of its tasks, are streams
+ * that stay open.  What state each is in is in the record of its machine (fsm/plugin.h); here is
+ * what a record cannot hold.  What tasks want of a driver is asked from above (drivers/external).
  *
  *   <state_dir>/plugins/<name>/     all of one: process/process.h, and
  *     devices                       the last set that it has told, since one that is found again
  *                                   after a restart tells it only when it changes
+ *     driver                        the driver that it is, what that can do, and the schema of its
+ *                                   tasks: jobs name it, and tasks of it live, before it answers
  *
  * A plugin may be wrong or hostile: what it says is bounded and checked, and costs an error that
  * names the plugin.  Its configuration may hold secrets and is in no text.
@@ -29,16 +32,27 @@
 
 struct plugins;
 
+struct plugin_task_event {
+    const char *driver, *alloc, *task, *text;
+};
+
 struct plugins_config {
     struct loop *loop;
     const char *state_dir;        /* absolute */
     const char *cgroup_parent;    /* below which each has a cgroup; NULL or "": "cairn" */
     const char *node_mark;        /* in the names of cgroups */
     enum cgroup_mode cgroup_mode; /* what the machine offers */
+    uint32_t cores, core_mhz;     /* and has: what drivers reckon with */
     /* A process that ran has ended; TEXT is why, as far as it is known. */
     void (*on_exit)(void *ctx, const char *name, uint32_t generation, const struct exited *exited);
     /* The devices of NAME are others than before, or nobody knows them any more. */
     void (*on_devices)(void *ctx, const char *name);
+    /* A driver is another than before, or can be asked again, or no more. */
+    void (*on_driver)(void *ctx, const char *driver);
+    /* What its driver says of a task; all is borrowed, text is plain. */
+    void (*on_task_event)(void *ctx, const struct plugin_task_event *event);
+    /* Why DRIVER is no name for the driver of a plugin, NULL: it is. */
+    const char *(*driver_fault)(void *ctx, const char *driver);
     void *ctx;
 };
 
@@ -100,5 +114,45 @@ typedef void plugin_reserved(void *ctx, const struct spec_reservation *reservati
  * reservation is borrowed until it returns. */
 void plugins_reserve(struct plugins *plugins, const char *name, const json_t *ids,
                      plugin_reserved *cb, void *ctx);
+
+/* --- drivers --- */
+
+/* What a driver can do. */
+struct plugin_capabilities {
+    bool signals, runs_commands;
+    bool makes_network; /* for each alloc, and enters no other */
+    bool enters_network;
+    bool keeps_output; /* of its tasks itself */
+    enum spec_isolation isolation;
+};
+
+/* The driver that a plugin is, as it has told last; borrowed until the loop goes on. */
+struct plugin_driver {
+    const char *name, *plugin, *version;
+    bool answers; /* it can be asked */
+    bool detected, healthy;
+    const char *description;
+    const json_t *attributes; /* of the node: texts by their names; NULL: none */
+    struct plugin_capabilities capabilities;
+};
+
+/* Steps through all that are known; *AT is 0 first. */
+bool plugins_next_driver(const struct plugins *plugins, size_t *at,
+                         struct plugin_driver *ret_driver);
+bool plugins_find_driver(const struct plugins *plugins, const char *name,
+                         struct plugin_driver *ret_driver);
+
+/* True if there is a plugin that has not said yet what it is. */
+bool plugins_may_have_more(const struct plugins *plugins);
+
+/* The configuration of a task (an object), by the schema of DRIVER: schema_encode(). */
+int plugins_encode_task(const struct plugins *plugins, const char *driver, const json_t *config,
+                        char **ret_bytes, size_t *ret_length, struct err *err);
+
+/* Asks DRIVER METHOD, the last part of its name; all else of CALL is the caller's.  NULL and
+ * ERR_GONE: it cannot be asked now. */
+struct grpc_call;
+struct grpc_request *plugins_ask(struct plugins *plugins, const char *driver, const char *method,
+                                 const struct grpc_call *call, struct err *err);
 
 #endif

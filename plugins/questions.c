@@ -16,12 +16,15 @@
 #include <string.h>
 
 #define BASE "/hashicorp.nomad.plugins.base.proto.BasePlugin/"
+#define DRIVER "/hashicorp.nomad.plugins.drivers.proto.Driver/"
 
 static const char api_version[] = "v0.1.0";
 
 enum {
     ASK_MS = 5000,
-    CONFIGURE_MS = 20 * 1000, /* all of it stays below the limit of its machine */
+    CONFIGURE_MS = 12 * 1000, /* all of it is to stay below the limit of its machine */
+    PORT_FIRST = 14000, /* what Nomad gives, for drivers that listen on some */
+    PORT_LAST = 14512,
     TYPE_DRIVER = 2,
     TYPE_DEVICE = 3,
     SERVING = 1,
@@ -47,6 +50,7 @@ static void fail(struct question *question, const struct err *err, bool recovera
 
     (void)err_set(&told, err->code, "%s: %s", question->method, err->text); /* only to be filled */
     told.recoverable = recoverable;
+    question->plugin->is_known |= !recoverable;
     question_end(question, NULL, &told);
 }
 
@@ -152,6 +156,75 @@ static void is_configured(struct question *question)
     question_end(question, NULL, NULL);
 }
 
+/* --- a driver says more --- */
+
+static void on_capabilities(void *ctx, const struct grpc_reply *reply)
+{
+    struct question *question = ctx;
+    struct plugin_drives *drives = question->plugin->drives;
+    struct err err = {0};
+
+    if (!goes_on(question, reply))
+        return;
+    if (driver_read_capabilities(reply->message, reply->message_length, &drives->capabilities,
+                                 &err) != 0) {
+        fail(question, &err, false);
+        return;
+    }
+    drives_keep(question->plugin, reply->message, reply->message_length);
+    is_configured(question);
+}
+
+static void on_task_schema(void *ctx, const struct grpc_reply *reply)
+{
+    struct question *question = ctx;
+    struct plugin_drives *drives = question->plugin->drives;
+    struct err err = {0};
+    size_t length = 0;
+    char *schema;
+
+    if (!goes_on(question, reply))
+        return;
+    if (driver_read_schema(reply->message, reply->message_length, &schema, &length, &err) != 0) {
+        fail(question, &err, false);
+        return;
+    }
+    free(drives->schema);
+    drives->schema = schema;
+    drives->schema_length = length;
+    question_call(question, DRIVER "Capabilities", "", 0, ASK_MS, SHORT_BYTES_MAX, on_capabilities);
+}
+
+/* What it is has been asked, and it has its configuration. */
+static void go_on(struct question *question)
+{
+    if (question->plugin->drives == NULL)
+        is_configured(question);
+    else
+        question_call(question, DRIVER "TaskConfigSchema", "", 0, ASK_MS, SCHEMA_BYTES_MAX,
+                      on_task_schema);
+}
+
+/* --- its configuration --- */
+
+static void configured(struct question *question)
+{
+    process_note(question->plugin->process, PROCESS_IS_CONFIGURED);
+    go_on(question);
+}
+
+/* Those before 2.0.4 know nothing of it. */
+static void on_begun(void *ctx, const struct grpc_reply *reply)
+{
+    struct question *question = ctx;
+
+    if (question->cb != NULL && reply->status == GRPC_UNIMPLEMENTED)
+        question->call = NULL;
+    else if (!goes_on(question, reply))
+        return;
+    configured(question);
+}
+
 static void on_configured(void *ctx, const struct grpc_reply *reply)
 {
     struct question *question = ctx;
@@ -164,8 +237,31 @@ static void on_configured(void *ctx, const struct grpc_reply *reply)
     }
     if (!goes_on(question, reply))
         return;
-    process_note_configured(question->plugin->process);
-    is_configured(question);
+    if (question->plugin->drives == NULL)
+        configured(question);
+    else
+        question_call(question, DRIVER "Init", "", 0, ASK_MS, SHORT_BYTES_MAX, on_begun);
+}
+
+/* The processors of the host, all in one place: drivers add up what they can. */
+static void set_topology(Wire__HostDriverConfig *to, const struct plugins *plugins,
+                         struct arena *arena)
+{
+    Wire__HostTopology *topology = arena_new(arena, sizeof(*topology));
+    Wire__HostCore *cores = arena_new(arena, (plugins->cores + 1) * sizeof(*cores));
+
+    *topology = (Wire__HostTopology)WIRE__HOST_TOPOLOGY__INIT;
+    topology->nodes = arena_new(arena, sizeof(*topology->nodes)); /* number 0 */
+    topology->n_nodes = 1;
+    topology->cores = arena_new(arena, (plugins->cores + 1) * sizeof(*topology->cores));
+    topology->n_cores = plugins->cores;
+    for (uint32_t i = 0; i < plugins->cores; i++) {
+        cores[i] = (Wire__HostCore)WIRE__HOST_CORE__INIT;
+        cores[i].id = i;
+        cores[i].mhz = plugins->core_mhz;
+        topology->cores[i] = &cores[i];
+    }
+    to->topology = topology;
 }
 
 /* An empty configuration is a map without anything, for those that read it unasked. */
@@ -173,6 +269,15 @@ static void configure(struct question *question, const char *bytes, size_t lengt
 {
     Wire__SetConfigRequest request = WIRE__SET_CONFIG_REQUEST__INIT;
 
+    Wire__HostConfig host = WIRE__HOST_CONFIG__INIT;
+    Wire__HostDriverConfig drivers = WIRE__HOST_DRIVER_CONFIG__INIT;
+    struct arena arena = {0};
+
+    drivers.port_last = PORT_LAST;
+    drivers.port_first = PORT_FIRST;
+    set_topology(&drivers, question->plugin->plugins, &arena);
+    host.driver = &drivers;
+    request.host = &host;
     request.config = (ProtobufCBinaryData){length, (uint8_t *)(uintptr_t)bytes};
     request.api_version =
         (ProtobufCBinaryData){strlen(api_version), (uint8_t *)(uintptr_t)api_version};
@@ -184,6 +289,7 @@ static void configure(struct question *question, const char *bytes, size_t lengt
                   on_configured);
     explicit_bzero(message, size);
     free(message);
+    arena_free(&arena);
 }
 
 static void on_schema(void *ctx, const struct grpc_reply *reply)
@@ -226,7 +332,7 @@ static bool speaks(const Wire__InfoAnswer *answer)
 
 /* Into RET_IDENTITY, if it is one that can be used. */
 static int read_info(const struct grpc_reply *reply, struct plugin_identity *ret_identity,
-                     struct err *err)
+                     bool *ret_drives, struct err *err)
 {
     struct arena arena = {0};
     struct reading from = reading_begin(&arena, err);
@@ -239,11 +345,9 @@ static int read_info(const struct grpc_reply *reply, struct plugin_identity *ret
         version =
             reading_text(&from, answer->version, sizeof(ret_identity->version) - 1, "its version");
     }
-    if (from.code == 0 && answer->type != TYPE_DEVICE)
+    if (from.code == 0 && answer->type != TYPE_DEVICE && answer->type != TYPE_DRIVER)
         from.code = err_set(err, ERR_UNSUPPORTED,
-                            answer->type == TYPE_DRIVER
-                                ? "it is a plugin for a driver, and those for devices are run"
-                                : "it is no plugin for devices");
+                            "it is a plugin neither for devices nor for a driver");
     if (from.code == 0 && !speaks(answer))
         from.code = err_set(err, ERR_UNSUPPORTED, "it does not speak version %s of the interface",
                             api_version);
@@ -254,22 +358,56 @@ static int read_info(const struct grpc_reply *reply, struct plugin_identity *ret
         check(text_copy(ret_identity->version, sizeof(ret_identity->version), version));
         text_clean(ret_identity->provider);
         text_clean(ret_identity->version);
+        *ret_drives = answer->type == TYPE_DRIVER;
     }
     arena_free(&arena);
     return from.code;
 }
 
+/* The driver NAME is this plugin's, and nobody else's. */
+static int check_driver(const struct plugin_held *plugin, const char *name, struct err *err)
+{
+    const struct plugins *plugins = plugin->plugins;
+    const char *fault = plugins->driver_fault == NULL
+                            ? NULL
+                            : plugins->driver_fault(plugins->ctx, name);
+    struct plugin_driver other;
+
+    if (!driver_name_is_good(name))
+        return err_set(err, ERR_INVALID,
+                       "the name of its driver is to be of letters, digits, _ and -");
+    if (fault != NULL)
+        return err_set(err, ERR_EXISTS, "driver \"%s\": %s", name, fault);
+    if (plugins_find_driver(plugins, name, &other) && !text_equal(other.plugin, plugin->name))
+        return err_set(err, ERR_EXISTS, "driver \"%s\" is plugin \"%s\" already", name,
+                       other.plugin);
+    return 0;
+}
+
 static void on_info(void *ctx, const struct grpc_reply *reply)
 {
     struct question *question = ctx;
+    struct plugin_held *plugin = question->plugin;
+    const struct plugin_identity *identity = &question->identity;
+    bool drives = false;
     struct err err = {0};
 
     if (!goes_on(question, reply))
         return;
-    if (read_info(reply, &question->identity, &err) != 0)
+    if (read_info(reply, &question->identity, &drives, &err) != 0 ||
+        (drives && check_driver(plugin, identity->provider, &err) != 0)) {
         fail(question, &err, false);
-    else if (process_is_configured(question->plugin->process))
-        is_configured(question);
+        return;
+    }
+    plugin->is_known = true;
+    if (drives) {
+        process_note(plugin->process, PROCESS_LEAVES_TASKS);
+        drives_begin(plugin, identity);
+    } else {
+        drives_forget(plugin);
+    }
+    if (process_is(plugin->process, PROCESS_IS_CONFIGURED))
+        go_on(question);
     else
         question_call(question, BASE "ConfigSchema", "", 0, ASK_MS, SCHEMA_BYTES_MAX, on_schema);
 }

@@ -44,7 +44,7 @@ static void tell_task(struct core *core, const struct assign_plans *plans,
 
     (void)text_copy(define.driver, sizeof(define.driver), task->driver);
     (void)text_copy(define.kill_signal, sizeof(define.kill_signal), task->kill_signal);
-    plans->task(spec, task, &define);
+    plans->task(plans->ctx, spec, task, &define);
     core_tell(core, &id, event, &define);
 }
 

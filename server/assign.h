@@ -12,10 +12,12 @@
 struct assign_plans {
     uint64_t kill_timeout_max_ms; /* longer ones are cut */
     void (*alloc)(const struct alloc_spec *alloc, struct alloc_assign *assign);
-    void (*task)(const struct alloc_spec *alloc, const struct task_spec *task,
+    void (*task)(void *ctx, const struct alloc_spec *alloc, const struct task_spec *task,
                  struct task_define *define);
     /* ERR_INVALID: its driver cannot run TASK, ERR says why. */
-    int (*validate)(const struct alloc_spec *alloc, const struct task_spec *task, struct err *err);
+    int (*validate)(void *ctx, const struct alloc_spec *alloc, const struct task_spec *task,
+                    struct err *err);
+    void *ctx;
 };
 
 /* Posts ASSIGN to the alloc of SPEC and DEFINE to each of its tasks.  Nothing of it is begun before

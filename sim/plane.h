@@ -16,7 +16,7 @@ struct sim_plane_world {
     void *ctx;
     void (*new_id)(void *ctx, char to[UUID_TEXT_SIZE]);
     void (*plan_alloc)(const struct alloc_spec *alloc, struct alloc_assign *assign);
-    void (*plan_task)(const struct alloc_spec *alloc, const struct task_spec *task,
+    void (*plan_task)(void *ctx, const struct alloc_spec *alloc, const struct task_spec *task,
                       struct task_define *define);
     size_t allocs_kept;
 };

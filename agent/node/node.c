@@ -151,7 +151,9 @@ static void collect_attributes(struct node *node, const struct config *config)
 void node_set_driver(struct node *node, const struct driver_info *driver)
 {
     struct spec_pairs *to = &node->known.attributes;
-    char name[64];
+    char name[SPEC_DRIVER_SIZE + 8];
+    const char *key;
+    json_t *text;
 
     check(text_format(name, sizeof(name), "driver.%s", driver->name));
     pairs_drop(to, name);
@@ -160,6 +162,8 @@ void node_set_driver(struct node *node, const struct driver_info *driver)
     add(to, name, "1");
     for (size_t i = 0; i < driver->attributes_count; i++)
         add(to, driver->attributes[i].name, driver->attributes[i].value);
+    json_object_foreach((json_t *)(uintptr_t)driver->more, key, text)
+        add(to, key, json_string_value(text));
 }
 
 void node_set_plugins(struct node *node, const struct spec_pairs *versions)

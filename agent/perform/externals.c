@@ -155,10 +155,37 @@ static void has_exited(void *ctx, const char *name, uint32_t generation,
 
 /* --- the beginning and the end --- */
 
+/* What its driver says of a task is read of the task. */
+static void note_task_event(void *ctx, const struct plugin_task_event *event)
+{
+    struct parts *parts = ctx;
+    struct machine_id id = machine_id_join(MACHINE_TASK, event->alloc, event->task);
+    struct kill_order note = {.event = TASK_EVENT_DRIVER};
+
+    (void)text_copy(note.text, sizeof(note.text), event->text); /* cut is enough */
+    text_whole(note.text);
+    if (core_find(parts->core, &id) != NULL)
+        core_tell(parts->core, &id, TE_NOTE, &note);
+}
+
 static void tell_devices(void *ctx, const char *name)
 {
     (void)name;
     devices_changed(ctx);
+}
+
+static void driver_changed(void *ctx, const char *driver)
+{
+    const struct parts *parts = ctx;
+
+    if (parts->drivers != NULL) /* else they are asked soon */
+        drivers_plugin_changed(parts->drivers, driver);
+}
+
+static const char *driver_fault(void *ctx, const char *driver)
+{
+    (void)ctx;
+    return driver_is_own(driver) ? "it is one of the agent's own" : NULL;
 }
 
 void externals_open(struct parts *parts)
@@ -169,8 +196,13 @@ void externals_open(struct parts *parts)
         .cgroup_parent = parts->config->cgroup_parent,
         .node_mark = parts->node.mark,
         .cgroup_mode = cgroup_mode(),
+        .cores = parts->node.facts.cpu_cores,
+        .core_mhz = parts->node.facts.cpu_mhz,
         .on_exit = has_exited,
         .on_devices = tell_devices,
+        .on_driver = driver_changed,
+        .on_task_event = note_task_event,
+        .driver_fault = driver_fault,
         .ctx = parts,
     };
 

@@ -105,8 +105,8 @@ static int make_known(struct parts *parts, const struct effect *effect, struct e
     const struct task_spec *spec = spec_of(parts, &effect->id, err);
     if (spec == NULL)
         return err->code;
-    bool own_root =
-        driver_kind(spec->driver) != NULL && driver_kind(spec->driver)->isolation != ISOLATION_NONE;
+    const struct spec_driver *kind = driver_kind(parts->drivers, spec->driver);
+    bool own_root = kind != NULL && kind->isolation != ISOLATION_NONE;
     const struct csi_place place = {
         .plugin = plugin->define.plugin,
         .alloc = owner.text,

@@ -14,6 +14,7 @@
  * is put back into the cgroup.
  */
 #include "drivers/shim/network.h"
+#include "drivers/shim/reader.h"
 #include "drivers/shim/session.h"
 #include "drivers/shim/shim.h"
 
@@ -469,6 +470,8 @@ int main(int argc, char **argv)
         session_main();
     if (argc > 0 && text_equal(argv[0], NETWORK_PROGRAM))
         network_main();
+    if (argc > 0 && text_equal(argv[0], READER_PROGRAM))
+        reader_main(argc, argv);
     if (argc != 2 || !text_equal(argv[0], NURSERY_PROGRAM)) {
         static const char usage[] = "cairn-shim " SHIM_VERSION " is started by the cairn daemon\n";
 

@@ -202,6 +202,8 @@ _Noreturn void session_main(void);
 /* --- network.c: cairn-shim under another name, too --- */
 
 _Noreturn void network_main(void);
+/* reader.c: the program by another name; reads the output of a task that has no shim */
+_Noreturn void reader_main(int count, char **words);
 
 /* nothing.c: opens a mount namespace with nothing in it as SHIM_FD_NOTHING, which roots of payloads
  * begin in; not if it may not, as without root.  Signals of children are ignored. */

@@ -105,10 +105,10 @@ static void on_http(void *ctx, const struct http_reply *http)
     struct grpc_request *request = ctx;
     struct http_reply end = end_of_stream(http);
     struct grpc_reply reply;
-    char detail[GRPC_DETAIL_SIZE];
+    struct grpc_words words;
 
     io_timer_stop(&request->deadline);
-    grpc_read(request->on_message != NULL ? &end : http, detail, &reply);
+    grpc_read(request->on_message != NULL ? &end : http, &words, &reply);
     if (request->broken.code != 0) {
         reply.status = GRPC_INTERNAL;
         reply.error = request->broken;
@@ -189,6 +189,7 @@ struct grpc_request *grpc_start(struct loop *loop, const struct grpc_call *call,
         .timeout_ms = endless ? HTTP_ENDLESS : call->timeout_ms + GRACE_MS,
         .body_bytes_max = call->on_message != NULL ? SIZE_MAX : GRPC_PREFIX_BYTES + bytes_max,
         .http2 = true,
+        .lasts = call->lasts,
         .secret = true,
         .on_data = call->on_message != NULL ? on_stream : NULL,
         .cb = on_http,

@@ -10,6 +10,7 @@
  */
 #include "io/net/grpc_read.h"
 
+#include <nettle/base64.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -195,11 +196,29 @@ static void read_end(struct grpc_reply *reply, const struct http_reply *http)
     reply->error.os = http->error.os;
 }
 
-void grpc_read(const struct http_reply *http, char detail[GRPC_DETAIL_SIZE],
+/* What comes with an error besides its words, in base64, with or without its padding. */
+static void read_more(struct grpc_reply *reply, struct grpc_words *words, const char *value,
+                      size_t length)
+{
+    struct base64_decode_ctx decoding;
+    size_t used = sizeof(words->more);
+
+    while (length > 0 && value[length - 1] == '=')
+        length--;
+    base64_decode_init(&decoding);
+    if (length <= BASE64_ENCODE_RAW_LENGTH(sizeof(words->more) - 3) &&
+        base64_decode_update(&decoding, &used, words->more, length, value) == 1) {
+        reply->more = words->more;
+        reply->more_length = used;
+    }
+}
+
+void grpc_read(const struct http_reply *http, struct grpc_words *words,
                struct grpc_reply *ret_reply)
 {
     size_t length = 0;
     const char *value;
+    char *detail = words->detail;
 
     *ret_reply = (struct grpc_reply){.sent = true, .detail = detail};
     detail[0] = '\0';
@@ -210,6 +229,9 @@ void grpc_read(const struct http_reply *http, char detail[GRPC_DETAIL_SIZE],
     value = last_header(http->headers, "grpc-message", &length);
     if (value != NULL)
         decode(detail, value, length);
+    value = last_header(http->headers, "grpc-status-details-bin", &length);
+    if (value != NULL)
+        read_more(ret_reply, words, value, length);
     value = last_header(http->headers, "grpc-status", &length);
     if (value == NULL)
         read_http(ret_reply, http->status);

@@ -7,8 +7,14 @@
 
 enum { GRPC_PREFIX_BYTES = 5 }; /* before a message: whether it is compressed, and its length */
 
-/* Fills RET_REPLY, which borrows from HTTP and from DETAIL. */
-void grpc_read(const struct http_reply *http, char detail[GRPC_DETAIL_SIZE],
+/* What a peer says besides its status. */
+struct grpc_words {
+    char detail[GRPC_DETAIL_SIZE];
+    uint8_t more[GRPC_DETAIL_SIZE];
+};
+
+/* Fills RET_REPLY, which borrows from HTTP and from WORDS. */
+void grpc_read(const struct http_reply *http, struct grpc_words *words,
                struct grpc_reply *ret_reply);
 
 #endif

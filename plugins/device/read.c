@@ -3,14 +3,11 @@
 #include "plugins/protocol/plugin.pb-c.h"
 #include "plugins/protocol/read.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 enum {
-    TEXT_MAX = 1024, /* words for people */
-    ATTRIBUTES_MAX = 256,
     STATS_MAX = 1024, /* in one object */
     ENVS_MAX = 128,
     MOUNTS_MAX = SPEC_MOUNTS_MAX,
@@ -18,113 +15,19 @@ enum {
     VALUE_BYTES_MAX = 4096,
 };
 
-/* --- texts --- */
-
-/* Part of what something is called: on one line, and of one word as far as slashes go. */
-static const char *name(struct reading *from, ProtobufCBinaryData bytes, const char *what)
-{
-    const char *text = reading_needed(from, bytes, DEVICE_WORD_MAX, what);
-
-    for (const char *at = text; *at != '\0'; at++) {
-        if ((unsigned char)*at < 0x20 || *at == 0x7f)
-            reading_refuse(from, ERR_INVALID, what, "has a control character");
-    }
-    return text;
-}
-
-static void set_text(json_t *object, const char *field, const char *text)
-{
-    check(json_object_set_new(object, field, json_string(text)) == 0);
-}
-
-/* Of strangers, cut and made plain where they are words for people. */
-static void set_words(json_t *object, const char *field, ProtobufCBinaryData bytes)
-{
-    char text[TEXT_MAX + 1] = "";
-    size_t length = bytes.len < TEXT_MAX ? bytes.len : TEXT_MAX;
-
-    if (length > 0)
-        memcpy(text, bytes.data, length);
-    text[length] = '\0';
-    if (!text_is_utf8(text, strlen(text)))
-        text_whole(text);
-    text_clean(text);
-    set_text(object, field, text_is_utf8(text, strlen(text)) ? text : "");
-}
-
-static json_t *number(struct reading *from, double value)
-{
-    if (isfinite(value))
-        return json_real(value);
-    reading_refuse(from, ERR_INVALID, "a number", "is none");
-    return json_null();
-}
-
 /* --- devices --- */
-
-static json_t *attribute(struct reading *from, ProtobufCBinaryData bytes)
-{
-    const Wire__Attribute *message =
-        reading_unpack(from, &wire__attribute__descriptor, bytes.data, bytes.len);
-    json_t *made =
-        json_pack("{s:n, s:n, s:n, s:n, s:s}", "Float", "Int", "String", "Bool", "Unit", "");
-    bool counts = false;
-
-    check(made != NULL);
-    if (message == NULL)
-        return made;
-    switch (message->value_case) {
-    case WIRE__ATTRIBUTE__VALUE_FLOAT_VALUE:
-        counts = true;
-        check(json_object_set_new(made, "Float", number(from, message->float_value)) == 0);
-        break;
-    case WIRE__ATTRIBUTE__VALUE_INT_VALUE:
-        counts = true;
-        check(json_object_set_new(made, "Int", json_integer(message->int_value)) == 0);
-        break;
-    case WIRE__ATTRIBUTE__VALUE_STRING_VALUE:
-        set_text(made, "String",
-                 reading_text(from, message->string_value, TEXT_MAX, "an attribute"));
-        break;
-    case WIRE__ATTRIBUTE__VALUE_BOOL_VALUE:
-        check(json_object_set_new(made, "Bool", json_boolean(message->bool_value)) == 0);
-        break;
-    case WIRE__ATTRIBUTE__VALUE__NOT_SET:
-    case _WIRE__ATTRIBUTE__VALUE__CASE_IS_INT_SIZE:
-        reading_refuse(from, ERR_INVALID, "an attribute", "has no value");
-        break;
-    }
-    const char *unit = reading_text(from, message->unit, DEVICE_WORD_MAX, "a unit");
-    if (unit[0] != '\0' && (!counts || !device_unit_is_known(unit)))
-        reading_refuse(from, ERR_INVALID, "a unit", "is none");
-    set_text(made, "Unit", unit);
-    return made;
-}
-
-static json_t *attributes(struct reading *from, Wire__Pair *const *pairs, size_t count)
-{
-    json_t *made = json_object();
-
-    if (!reading_may_have(from, count, ATTRIBUTES_MAX, "attributes"))
-        return made;
-    for (size_t i = 0; i < count && from->code == 0; i++) {
-        const char *key = name(from, pairs[i]->key, "an attribute's name");
-
-        check(json_object_set_new(made, key, attribute(from, pairs[i]->value)) == 0);
-    }
-    return made;
-}
 
 static json_t *instance(struct reading *from, const Wire__Device *message)
 {
     const char *bus = message->locality == NULL ? ""
                                                 : reading_text(from, message->locality->pci_bus_id,
                                                                DEVICE_WORD_MAX, "a bus");
-    json_t *made = json_pack("{s:s, s:b}", "ID", name(from, message->id, "a device's ID"),
+    json_t *made = json_pack("{s:s, s:b}", "ID", reading_word(from, message->id, "a device's ID"),
                              "Healthy", message->healthy);
 
     check(made != NULL);
-    set_words(made, "HealthDescription", message->health_description);
+    check(json_object_set_new(made, "HealthDescription",
+                              reading_words(message->health_description)) == 0);
     check(json_object_set_new(made, "Locality",
                               bus[0] == '\0' ? json_null() : json_pack("{s:s}", "PciBusID", bus)) ==
           0);
@@ -178,13 +81,13 @@ static json_t *instances(struct reading *from, const Wire__DeviceGroup *message)
 static json_t *group(struct reading *from, const Wire__DeviceGroup *message)
 {
     json_t *made =
-        json_pack("{s:s, s:s, s:s}", "Vendor", name(from, message->vendor, "a vendor"), "Type",
-                  name(from, message->type, "a type"), "Name", name(from, message->name, "a name"));
+        json_pack("{s:s, s:s, s:s}", "Vendor", reading_word(from, message->vendor, "a vendor"), "Type",
+                  reading_word(from, message->type, "a type"), "Name", reading_word(from, message->name, "a name"));
 
     check(made != NULL);
     check(json_object_set_new(made, "Instances", instances(from, message)) == 0);
     check(json_object_set_new(made, "Attributes",
-                              attributes(from, message->attributes, message->n_attributes)) == 0);
+                              reading_attributes(from, message->attributes, message->n_attributes)) == 0);
     return made;
 }
 
@@ -252,7 +155,7 @@ static void read_envs(struct reading *from, const Wire__Reservation *message,
     reservation->envs.items = arena_new(from->arena, (count + 1) * sizeof(struct spec_pair));
     reservation->envs.count = count;
     for (size_t i = 0; i < count; i++) {
-        const char *key = name(from, message->envs[i]->key, "a variable's name");
+        const char *key = reading_word(from, message->envs[i]->key, "a variable's name");
 
         if (strchr(key, '=') != NULL)
             reading_refuse(from, ERR_INVALID, "a variable's name", "has a =");
@@ -329,21 +232,21 @@ static json_t *stat_value(struct reading *from, const Wire__StatValue *message)
     json_t *made = json_object();
 
     if (message->float_numerator != NULL)
-        set_new(made, "FloatNumeratorVal", number(from, message->float_numerator->value));
+        set_new(made, "FloatNumeratorVal", reading_number(from, message->float_numerator->value));
     if (message->float_denominator != NULL)
-        set_new(made, "FloatDenominatorVal", number(from, message->float_denominator->value));
+        set_new(made, "FloatDenominatorVal", reading_number(from, message->float_denominator->value));
     if (message->int_numerator != NULL)
         set_new(made, "IntNumeratorVal", json_integer(message->int_numerator->value));
     if (message->int_denominator != NULL)
         set_new(made, "IntDenominatorVal", json_integer(message->int_denominator->value));
     if (message->string_value != NULL)
-        set_words(made, "StringVal", message->string_value->value);
+        set_new(made, "StringVal", reading_words(message->string_value->value));
     if (message->bool_value != NULL)
         set_new(made, "BoolVal", json_boolean(message->bool_value->value));
     if (message->unit.len > 0)
-        set_words(made, "Unit", message->unit);
+        set_new(made, "Unit", reading_words(message->unit));
     if (message->description.len > 0)
-        set_words(made, "Desc", message->description);
+        set_new(made, "Desc", reading_words(message->description));
     return made;
 }
 
@@ -359,11 +262,11 @@ static json_t *stat_object(struct reading *from, ProtobufCBinaryData bytes, unsi
         reading_may_have(from, message->n_nested + message->n_attributes, STATS_MAX,
                          "its statistics")) {
         for (size_t i = 0; i < message->n_nested && from->code == 0; i++)
-            set_new(nested, name(from, message->nested[i]->key, "a name in its statistics"),
+            set_new(nested, reading_word(from, message->nested[i]->key, "a name in its statistics"),
                     stat_object(from, message->nested[i]->value, depth + 1));
         for (size_t i = 0; i < message->n_attributes && from->code == 0; i++) {
             ProtobufCBinaryData value = message->attributes[i]->value;
-            const char *key = name(from, message->attributes[i]->key, "a name in its statistics");
+            const char *key = reading_word(from, message->attributes[i]->key, "a name in its statistics");
             const Wire__StatValue *stat =
                 reading_unpack(from, &wire__stat_value__descriptor, value.data, value.len);
 
@@ -412,14 +315,14 @@ static json_t *group_stats(struct reading *from, const Wire__GroupStats *message
 
     if (reading_may_have(from, message->n_instances, NODE_DEVICES_MAX, "devices")) {
         for (size_t i = 0; i < message->n_instances && from->code == 0; i++) {
-            const char *id = name(from, message->instances[i]->key, "a device's ID");
+            const char *id = reading_word(from, message->instances[i]->key, "a device's ID");
 
             set_new(all, id, instance_stats(from, message->instances[i]->value));
         }
     }
     json_t *made =
-        json_pack("{s:s, s:s, s:s, s:o}", "Vendor", name(from, message->vendor, "a vendor"), "Type",
-                  name(from, message->type, "a type"), "Name", name(from, message->name, "a name"),
+        json_pack("{s:s, s:s, s:s, s:o}", "Vendor", reading_word(from, message->vendor, "a vendor"), "Type",
+                  reading_word(from, message->type, "a type"), "Name", reading_word(from, message->name, "a name"),
                   "InstanceStats", all);
     check(made != NULL);
     return made;

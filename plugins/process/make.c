@@ -102,7 +102,7 @@ int make_process(const struct making *making, int record_fd, struct proc_identit
     }
     if (access(making->program, X_OK) != 0)
         return err_os(err, err_from_errno(errno), errno, "cannot run %s", making->program);
-    int code = tree_remove(AT_FDCWD, sockets, err); /* nobody listens there any more */
+    int code = sockets_clear(sockets, making->keeps_sockets, err);
     if (code == 0)
         code = directory_make_all(sockets, 0700, err);
     if (code == 0)

@@ -16,7 +16,7 @@ struct record {
     uint64_t digest;
     char boot_id[BOOT_ID_SIZE];
     struct proc_identity identity; /* written by the process itself; pid 0: it never began */
-    uint8_t configured;
+    uint8_t marks; /* enum process_mark */
     char socket[PROCESS_SOCKET_MAX + 1]; /* "": it has not said it */
 };
 
@@ -55,7 +55,11 @@ struct making {
     const char *const *arguments;
     enum cgroup_mode cgroup_mode;
     const char *cgroup;
+    bool keeps_sockets; /* those that somebody listens on */
 };
+
+/* Removes the sockets in DIRECTORY, but those that KEPT and somebody listens on. */
+int sockets_clear(const char *directory, bool kept, struct err *err);
 
 /* With RECORD_FD locked, in which the record is by now.  RET_PIDFD is the caller's. */
 int make_process(const struct making *making, int record_fd, struct proc_identity *ret_identity,

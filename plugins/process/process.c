@@ -208,16 +208,29 @@ static void keep_record(struct process *process)
     log_warn("plugins", "%s plugin=%s", err.text, log_value(process->name));
 }
 
+/* Nothing is known of one any more but whether it leaves tasks. */
+static void forget(struct process *process)
+{
+    uint8_t marks = process->record.marks & PROCESS_LEAVES_TASKS;
+
+    memset(&process->record, 0, sizeof(process->record));
+    process->record.version = RECORD_VERSION;
+    process->record.marks = marks;
+}
+
 /* Nothing is left of it: neither what it has started, nor what it has made to listen on. */
 static void clean_up(struct process *process)
 {
     char path[PATH_SIZE];
     struct err err = {0};
+    bool leaves = process_is(process, PROCESS_LEAVES_TASKS);
 
-    process->record = (struct record){0};
+    forget(process);
     keep_record(process);
     check(path_join(path, process->directory, "sockets") == 0); /* process_new has looked */
-    (void)tree_remove(AT_FDCWD, path, NULL); /* nobody listens there; it is made anew */
+    (void)sockets_clear(path, leaves, NULL); /* they are cleared again for the next one */
+    if (leaves)
+        return;
     if (cgroup_kill(process->cgroup_mode, process->cgroup, &err) != 0 ||
         cgroup_remove(process->cgroup_mode, process->cgroup, NULL) == ERR_IO)
         log_warn("plugins", "what it has started is not all ended plugin=%s error=%s",
@@ -470,6 +483,7 @@ static int make(struct process *process, struct err *err)
         .arguments = (const char *const *)process->arguments,
         .cgroup_mode = process->cgroup_mode,
         .cgroup = process->cgroup,
+        .keeps_sockets = process_is(process, PROCESS_LEAVES_TASKS),
     };
     struct record *record = &process->record;
     scoped_fd int fd = -1;
@@ -477,8 +491,7 @@ static int make(struct process *process, struct err *err)
 
     if (code != 0)
         return code;
-    memset(record, 0, sizeof(*record));
-    record->version = RECORD_VERSION;
+    forget(process);
     record->generation = process->generation;
     record->digest = process->digest;
     code = proc_boot_id(record->boot_id, err);
@@ -487,7 +500,7 @@ static int make(struct process *process, struct err *err)
     if (code == 0)
         code = make_process(&making, fd, &process->identity, &process->pidfd, err);
     if (code != 0) {
-        memset(record, 0, sizeof(*record));
+        forget(process);
         (void)record_write(fd, record, NULL); /* whoever it names has ended */
         return code;
     }
@@ -570,13 +583,15 @@ const struct proc_identity *process_identity(const struct process *process)
     return &process->identity;
 }
 
-bool process_is_configured(const struct process *process)
+bool process_is(const struct process *process, enum process_mark mark)
 {
-    return process->record.configured != 0;
+    return (process->record.marks & mark) != 0;
 }
 
-void process_note_configured(struct process *process)
+void process_note(struct process *process, enum process_mark mark)
 {
-    process->record.configured = 1;
+    if (process_is(process, mark))
+        return;
+    process->record.marks |= (uint8_t)mark;
     keep_record(process);
 }

@@ -14,6 +14,9 @@
  * found is the process that the record names, of this boot and this start time, with the program
  * and the configuration that it was launched with, and no other is ever signalled.
  *
+ * What a plugin for a driver starts are tasks, which do not end with it: they and their sockets are
+ * left as they are, whatever becomes of the process, and so is what was noted of it.
+ *
  * One thing is done at a time; what is begun ends with DONE, at once or later, exactly once.
  */
 #ifndef CAIRN_PLUGINS_PROCESS_PROCESS_H
@@ -63,15 +66,19 @@ void process_launch(struct process *process, uint32_t generation, process_done *
 /* The same of one that was launched before; ERR_GONE: it does not run, or is another. */
 void process_recover(struct process *process, uint32_t generation, process_done *done, void *ctx);
 
-/* Asks it to end, and ends it if it does not; with all that it has started. */
+/* Asks it to end, and ends it if it does not; with all that it has started, but for tasks. */
 void process_end(struct process *process, process_done *done, void *ctx);
 
 /* Of one that runs: where it answers; "": nowhere. */
 const char *process_socket(const struct process *process);
 const struct proc_identity *process_identity(const struct process *process);
 
-/* Whether it has been given its configuration, which is once in its life. */
-bool process_is_configured(const struct process *process);
-void process_note_configured(struct process *process);
+/* What is kept of it, for as long as it is known. */
+enum process_mark {
+    PROCESS_IS_CONFIGURED = 1, /* it has its configuration, which it is given once in its life */
+    PROCESS_LEAVES_TASKS = 2,  /* what it starts goes on when it ends, and is the next one's */
+};
+bool process_is(const struct process *process, enum process_mark mark);
+void process_note(struct process *process, enum process_mark mark);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "spec/arena.h"
 
+#include <jansson.h>
 #include <protobuf-c/protobuf-c.h>
 
 enum { READ_BYTES_MAX = 16 << 20, READ_DEPTH_MAX = 16 };
@@ -38,5 +39,18 @@ const char *reading_text(struct reading *from, ProtobufCBinaryData bytes, size_t
                          const char *what);
 const char *reading_needed(struct reading *from, ProtobufCBinaryData bytes, size_t bytes_max,
                            const char *what);
+
+/* --- value.c --- */
+
+/* Part of what something is called: on one line, and of one word as far as slashes go. */
+const char *reading_word(struct reading *from, ProtobufCBinaryData bytes, const char *what);
+
+/* Words for people, cut and made plain, whatever they are; a new reference, as what follows. */
+json_t *reading_words(ProtobufCBinaryData bytes);
+json_t *reading_number(struct reading *from, double value);
+
+/* The list PAIRS of attributes, as Nomad's API has that of a device: {"size": {"Int": 4, ...}}. */
+struct Wire__Pair;
+json_t *reading_attributes(struct reading *from, struct Wire__Pair *const *pairs, size_t count);
 
 #endif

@@ -154,7 +154,7 @@ static int check_groups(const struct assign_plans *plans, const json_t *job, jso
             return code;
         for (size_t t = 0; t < spec->tasks_count; t++) {
             struct err wrong = {0};
-            if (plans->validate(spec, &spec->tasks[t], &wrong) == 0)
+            if (plans->validate(plans->ctx, spec, &spec->tasks[t], &wrong) == 0)
                 continue;
             (void)text_format(line, sizeof(line), "group \"%s\", task \"%s\": %s", spec->group,
                               spec->tasks[t].name, wrong.text);

@@ -185,9 +185,10 @@ static void plan_alloc(const struct alloc_spec *spec, struct alloc_assign *assig
     assign->hooks_destroy = hooks[3];
 }
 
-static void plan_task(const struct alloc_spec *spec, const struct task_spec *task,
+static void plan_task(void *ctx, const struct alloc_spec *spec, const struct task_spec *task,
                       struct task_define *define)
 {
+    (void)ctx; /* all of it is in the specification */
     uint32_t hooks[5] = {0};
 
     (void)spec;

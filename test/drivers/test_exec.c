@@ -76,7 +76,7 @@ static void assert_refused(const char *config, const char *why)
         .name = "web", .driver = "exec", .user = "", .config_json = config, .kill_signal = ""};
     struct err err = {0};
 
-    assert_int_equal(driver_validate(&in_host, &task, &err), ERR_INVALID);
+    assert_int_equal(driver_validate(NULL, &in_host, &task, &err), ERR_INVALID);
     if (strstr(err.text, why) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", err.text, why);
 }
@@ -108,18 +108,18 @@ static void test_config_that_is_not_interpolated_yet_is_taken(void **state)
     struct command command;
 
     (void)state;
-    assert_int_equal(driver_validate(&in_host, &task, &err), 0);
+    assert_int_equal(driver_validate(NULL, &in_host, &task, &err), 0);
     assert_int_equal(command_read(&exec_driver, &task, &command, &err), ERR_INVALID);
     task.driver = "mock_driver";
     task.config_json = mock_config;
-    assert_int_equal(driver_validate(&in_host, &task, &err), 0);
+    assert_int_equal(driver_validate(NULL, &in_host, &task, &err), 0);
     assert_int_equal(command_read(&mock_driver, &task, &command, &err), ERR_INVALID);
     assert_refused("{\"command\": \"x\", \"cap_add\": [\"${meta.cap}\", \"fly\"]}", "\"fly\"");
 }
 
 static void test_its_kind_is_what_hooks_make_its_tasks_ready_by(void **state)
 {
-    const struct spec_driver *exec = driver_kind("exec"), *raw = driver_kind("raw_exec");
+    const struct spec_driver *exec = driver_kind(NULL, "exec"), *raw = driver_kind(NULL, "raw_exec");
 
     (void)state;
     assert_int_equal(exec->isolation, ISOLATION_CHROOT);
@@ -128,7 +128,7 @@ static void test_its_kind_is_what_hooks_make_its_tasks_ready_by(void **state)
     assert_int_equal(raw->isolation, ISOLATION_NONE);
     assert_false(raw->checks_user);
     assert_string_equal(raw->user, "");
-    assert_null(driver_kind("abacus"));
+    assert_null(driver_kind(NULL, "abacus"));
 }
 
 static void test_what_a_kind_of_driver_cannot_do_is_refused_by_name(void **state)

@@ -66,7 +66,7 @@ static void assert_refused(const char *config, const char *why)
         .name = "web", .driver = "java", .user = "", .config_json = config, .kill_signal = ""};
     struct err err = {0};
 
-    assert_int_equal(driver_validate(&in_host, &task, &err), ERR_INVALID);
+    assert_int_equal(driver_validate(NULL, &in_host, &task, &err), ERR_INVALID);
     if (strstr(err.text, why) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", err.text, why);
 }

@@ -25,7 +25,7 @@ static void assert_refused(const char *config, const char *why)
                              .kill_signal = ""};
     struct err err = {0};
 
-    assert_int_equal(driver_validate(&in_host, &task, &err), ERR_INVALID);
+    assert_int_equal(driver_validate(NULL, &in_host, &task, &err), ERR_INVALID);
     if (strstr(err.text, why) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", err.text, why);
 }

@@ -363,23 +363,23 @@ static void test_drivers_that_mount_nothing_say_so(void **state)
     struct err err = {0};
 
     (void)state;
-    assert_int_equal(driver_validate(&in_host, &task, &err), ERR_INVALID);
+    assert_int_equal(driver_validate(NULL, &in_host, &task, &err), ERR_INVALID);
     assert_non_null(strstr(err.text, "\"raw_exec\" for \"web\" does not support host volumes"));
     struct spec_volume claims[] = {{.name = "other", .type = VOLUME_CSI}, {.name = "data"}};
     struct alloc_spec alloc = in_host;
     alloc.volumes = claims;
     alloc.volumes_count = COUNT_OF(claims);
-    assert_int_equal(driver_validate(&alloc, &task, &err), ERR_INVALID);
+    assert_int_equal(driver_validate(NULL, &alloc, &task, &err), ERR_INVALID);
     assert_non_null(strstr(err.text, "does not support host volumes"));
     claims[1].type = VOLUME_CSI;
-    assert_int_equal(driver_validate(&alloc, &task, &err), ERR_INVALID);
+    assert_int_equal(driver_validate(NULL, &alloc, &task, &err), ERR_INVALID);
     assert_non_null(strstr(err.text, "\"raw_exec\" for \"web\" does not support CSI"));
     task.driver = "mock_driver";
     task.config_json = "{}";
-    assert_int_equal(driver_validate(&in_host, &task, &err), ERR_INVALID);
+    assert_int_equal(driver_validate(NULL, &in_host, &task, &err), ERR_INVALID);
     task.driver = "exec";
     task.config_json = "{\"command\": \"true\"}";
-    assert_int_equal(driver_validate(&in_host, &task, &err), 0);
+    assert_int_equal(driver_validate(NULL, &in_host, &task, &err), 0);
 }
 
 /* A volume is claimed for a group; one task that can see it is enough. */
@@ -400,13 +400,13 @@ static void test_volumes_that_no_task_can_see_are_refused(void **state)
     alloc.volumes_count = COUNT_OF(volumes);
     alloc.tasks = tasks;
     alloc.tasks_count = COUNT_OF(tasks);
-    assert_int_equal(driver_validate(&alloc, &tasks[0], &err), 0);
+    assert_int_equal(driver_validate(NULL, &alloc, &tasks[0], &err), 0);
     volumes[0].type = VOLUME_CSI;
-    assert_int_equal(driver_validate(&alloc, &tasks[0], &err), ERR_INVALID);
+    assert_int_equal(driver_validate(NULL, &alloc, &tasks[0], &err), ERR_INVALID);
     assert_non_null(strstr(err.text, "\"raw_exec\" for \"web\" does not support CSI, and no task"));
     tasks[1].driver = "exec";
-    assert_int_equal(driver_validate(&alloc, &tasks[0], &err), 0);
-    assert_int_equal(driver_validate(&alloc, &tasks[1], &err), 0);
+    assert_int_equal(driver_validate(NULL, &alloc, &tasks[0], &err), 0);
+    assert_int_equal(driver_validate(NULL, &alloc, &tasks[1], &err), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, room_make, room_remove)

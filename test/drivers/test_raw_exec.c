@@ -11,7 +11,7 @@ static void assert_refused(const char *config, const char *why)
         .name = "web", .driver = "raw_exec", .user = "", .config_json = config, .kill_signal = ""};
     struct err err = {0};
 
-    assert_int_equal(driver_validate(&in_host, &task, &err), ERR_INVALID);
+    assert_int_equal(driver_validate(NULL, &in_host, &task, &err), ERR_INVALID);
     if (strstr(err.text, why) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", err.text, why);
 }
@@ -39,15 +39,15 @@ static void test_config_that_is_wrong_is_refused_with_the_reason(void **state)
     assert_refused("{\"command\": \"x\", \"denied_envvars\": \"A\"}", "must be a list");
     assert_refused("[]", "must be a block");
     assert_refused("{", "not valid");
-    assert_int_equal(driver_validate(&in_host, &task, &err), ERR_INVALID);
+    assert_int_equal(driver_validate(NULL, &in_host, &task, &err), ERR_INVALID);
     assert_non_null(strstr(err.text, "unknown driver \"nope\""));
     task.driver = "raw_exec";
     task.config_json = "{\"command\": \"x\", \"args\": [\"a\"]}";
     task.kill_signal = "SIGWHAT";
-    assert_int_equal(driver_validate(&in_host, &task, &err), ERR_INVALID);
+    assert_int_equal(driver_validate(NULL, &in_host, &task, &err), ERR_INVALID);
     assert_non_null(strstr(err.text, "SIGWHAT"));
     task.kill_signal = "SIGTERM";
-    assert_int_equal(driver_validate(&in_host, &task, &err), 0);
+    assert_int_equal(driver_validate(NULL, &in_host, &task, &err), 0);
 }
 
 /* --- starting --- */

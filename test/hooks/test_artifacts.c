@@ -109,10 +109,10 @@ static void test_only_tasks_with_artifacts_need_it(void **state)
     struct fixture *fixture = *state;
     struct task_define define;
 
-    hooks_plan_task(&fixture->alloc, &fixture->task, fixture_driver("exec"), &define);
+    hooks_plan_task(&fixture->alloc, &fixture->task, fixture_driver(NULL, "exec"), &define);
     assert_true((define.hooks_prestart & 1u << TASK_HOOK_ARTIFACTS) != 0);
     fixture->task.artifacts_count = 0;
-    hooks_plan_task(&fixture->alloc, &fixture->task, fixture_driver("exec"), &define);
+    hooks_plan_task(&fixture->alloc, &fixture->task, fixture_driver(NULL, "exec"), &define);
     assert_true((define.hooks_prestart & 1u << TASK_HOOK_ARTIFACTS) == 0);
 }
 

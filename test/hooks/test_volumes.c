@@ -208,10 +208,10 @@ static void test_only_groups_with_volumes_need_it(void **state)
     struct task_define define = {0};
 
     start(fixture, COUNT_OF(on_node));
-    hooks_plan_task(&fixture->alloc, &fixture->task, fixture_driver("exec"), &define);
+    hooks_plan_task(&fixture->alloc, &fixture->task, fixture_driver(NULL, "exec"), &define);
     assert_true((define.hooks_prestart >> TASK_HOOK_VOLUMES & 1u) != 0);
     fixture->alloc.volumes_count = 0;
-    hooks_plan_task(&fixture->alloc, &fixture->task, fixture_driver("exec"), &define);
+    hooks_plan_task(&fixture->alloc, &fixture->task, fixture_driver(NULL, "exec"), &define);
     assert_true((define.hooks_prestart >> TASK_HOOK_VOLUMES & 1u) == 0);
 }
 

@@ -416,17 +416,19 @@ static inline void small_plan_alloc(const struct alloc_spec *spec, struct alloc_
     assign->hooks_destroy = 1;
 }
 
-static inline void small_plan_task(const struct alloc_spec *spec, const struct task_spec *task,
+static inline void small_plan_task(void *ctx, const struct alloc_spec *spec, const struct task_spec *task,
                                    struct task_define *define)
 {
+    (void)ctx;
     (void)spec;
     (void)task;
     define->hooks_prestart = 1;
 }
 
-static inline int small_validate(const struct alloc_spec *alloc, const struct task_spec *task,
+static inline int small_validate(void *ctx, const struct alloc_spec *alloc, const struct task_spec *task,
                                  struct err *err)
 {
+    (void)ctx;
     (void)alloc;
     return text_equal(task->driver, "raw_exec")
                ? 0

@@ -195,7 +195,8 @@ static bool may_enter(const struct api_session *session, const struct acl_rights
     const struct core *core = session->api->parts->core;
     const struct alloc *alloc = core_alloc(core, session->alloc);
     const struct task *task = core_task(core, session->alloc, session->task);
-    const struct spec_driver *driver = task == NULL ? NULL : driver_kind(task->define.driver);
+    const struct spec_driver *driver =
+        task == NULL ? NULL : driver_kind(session->api->parts->drivers, task->define.driver);
     const char *namespace = alloc == NULL ? "*" : alloc->assign.namespace;
 
     return rights != NULL && acl_allows(rights, namespace, ACL_BIT(ACL_ALLOC_EXEC)) &&

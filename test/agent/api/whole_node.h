@@ -82,17 +82,19 @@ static inline void whole_plan_alloc(const struct alloc_spec *spec, struct alloc_
         assign->hooks_prerun |= 1u << ALLOC_HOOK_SERVICES;
 }
 
-static inline void whole_plan_task(const struct alloc_spec *spec, const struct task_spec *task,
+static inline void whole_plan_task(void *ctx, const struct alloc_spec *spec, const struct task_spec *task,
                                    struct task_define *define)
 {
+    (void)ctx;
     (void)spec;
     (void)task;
     define->hooks_prestart = 1u << TASK_HOOK_VALIDATE | 1u << TASK_HOOK_TASK_DIR;
 }
 
-static inline int whole_validate(const struct alloc_spec *alloc, const struct task_spec *task,
+static inline int whole_validate(void *ctx, const struct alloc_spec *alloc, const struct task_spec *task,
                                  struct err *err)
 {
+    (void)ctx;
     (void)alloc;
     (void)task;
     (void)err;
@@ -121,6 +123,13 @@ static inline int whole_parse(const char *program, enum parse_kind kind, const c
     return code;
 }
 
+static inline const struct spec_driver *whole_driver(void *ctx, const char *name)
+{
+    const struct parts *parts = ctx;
+
+    return driver_kind(parts->drivers, name);
+}
+
 /* Directories of allocs, which nobody fills but tests, and drivers that start nothing. */
 static inline void whole_open_rooms(struct whole_node *node)
 {
@@ -130,7 +139,8 @@ static inline void whole_open_rooms(struct whole_node *node)
         .loop = parts->loop,
         .alloc_dir = node->config.alloc_dir,
         .node = &parts->node.known,
-        .driver = driver_kind,
+        .driver = whole_driver,
+        .driver_ctx = parts,
     };
     struct drivers_config drivers = {
         .loop = parts->loop,

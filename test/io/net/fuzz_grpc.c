@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct grpc_reply reply;
     const uint8_t *begin, *headers, *body;
     size_t begin_length, headers_length, body_length;
-    char detail[GRPC_DETAIL_SIZE];
+    struct grpc_words words;
 
     if (!fuzz_piece(&input, &begin, &begin_length) || begin_length == 0 ||
         !fuzz_piece(&input, &headers, &headers_length) || !fuzz_piece(&input, &body, &body_length))
@@ -31,8 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         http.error.code = ERR_IO;
         (void)text_format(http.error.text, sizeof(http.error.text), "%s", lines);
     }
-    grpc_read(&http, detail, &reply);
-    check(text_is_utf8(detail, strlen(detail)));
+    grpc_read(&http, &words, &reply);
+    check(text_is_utf8(words.detail, strlen(words.detail)));
     check(text_is_utf8(reply.error.text, strlen(reply.error.text)) || http.status == 0);
     check(implies(reply.answered, http.status != 0));
     if (reply.message != NULL)

@@ -115,7 +115,7 @@ def another_configuration_is_another_process():
 def what_is_wrong_with_one_is_said_and_costs_nobody_else():
     wrong = {'foreign': 'it speaks another protocol than "grpc"',
              'babble': 'is not that of a plugin',
-             'driver': 'it is a plugin for a driver',
+             'other': 'neither for devices nor for a driver',
              'future': 'it does not speak version v0.1.0',
              'refuse': 'SetConfig failed: not on this day',
              'endless': 'its schema is too deep'}
