@@ -236,10 +236,9 @@ static struct plugin_driver describe(const struct plugin_held *plugin)
         .answers = drives->answers,
         .detected = told && state->detected,
         .healthy = told && state->healthy,
-        .description = told                     ? state->description
+        .description = told                       ? state->description
                        : plugin->untold.code != 0 ? plugin->untold.text
-                       : drives->answers          ? "it has not said how it is"
-                                                  : "its plugin does not run",
+                                                  : "its plugin has not said how it is",
         .attributes = told ? state->attributes : NULL,
         .capabilities = drives->capabilities,
     };

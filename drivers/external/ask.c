@@ -218,8 +218,15 @@ int external_read_wait(const void *bytes, size_t length, struct external_status 
         reading_unpack(&from, &task__wait_answer__descriptor, bytes, length);
     struct external_status status = {.has_ended = true};
 
-    if (answer != NULL && answer->error.len == 0)
+    if (answer != NULL && answer->error.len == 0) {
         take_exit(answer->result, &status);
+    } else if (answer != NULL) {
+        json_t *words = reading_words(answer->error);
+
+        (void)text_copy(status.error, sizeof(status.error), json_string_value(words)); /* cut */
+        text_whole(status.error);
+        json_decref(words);
+    }
     arena_free(&arena);
     if (from.code == 0)
         *ret_status = status;

@@ -84,6 +84,7 @@ struct external_status {
     int32_t code, signal;
     bool oom_killed;
     int64_t finished_unix_ns; /* 0: not said */
+    char error[ERR_TEXT_SIZE]; /* why nothing is known, in the driver's words; "": none */
 };
 
 struct external {

@@ -219,6 +219,7 @@ static void wait_for_end(struct external *external)
     struct err err = {0};
 
     external->was_waited = false;
+    external->waited = (struct external_status){0};
     begin(external, STEP_WAIT, external_ask_wait(external, on_wait_message, on_waited, &err));
     if (external->step == STEP_WAIT)
         tell_running(external);
@@ -287,15 +288,16 @@ static void on_inspected(void *ctx, const struct grpc_reply *reply)
         try_again(external);
     } else if (status.has_ended && status.has_result) {
         end_as(external, &status);
-    } else if (status.has_ended) {
-        end_unknown(external, "exit unknown: driver %s says only that it has ended",
-                    external->record.driver);
-    } else if (external->record.stage == STAGE_ASKED) {
+    } else if (external->record.stage == STAGE_ASKED && !status.has_ended) {
         end_orphan(external);
+    } else if (status.runs && external->told_running) {
+        later(external, LOOK_AGAIN_MS); /* and is not to be waited for just now */
     } else if (status.runs) {
         wait_for_end(external);
     } else {
-        try_again(external);
+        end_unknown(external, "exit unknown: driver %s%s%s", external->record.driver,
+                    external->waited.error[0] != '\0' ? ": " : " does not know how it ended",
+                    external->waited.error);
     }
 }
 

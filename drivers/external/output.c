@@ -134,7 +134,7 @@ static bool find(struct external *external, int task_fd)
     int pidfd;
 
     if (pread(task_fd, &reader, sizeof(reader), READER_AT) != (ssize_t)sizeof(reader) ||
-        reader.pid < 2 || proc_open(&reader, &pidfd, NULL) != 0)
+        reader.pid < 2 || !proc_is_alive(&reader) || proc_open(&reader, &pidfd, NULL) != 0)
         return false;
     watch_it(external, &reader, pidfd);
     return true;
