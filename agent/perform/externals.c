@@ -164,6 +164,8 @@ static void note_task_event(void *ctx, const struct plugin_task_event *event)
 
     (void)text_copy(note.text, sizeof(note.text), event->text); /* cut is enough */
     text_whole(note.text);
+    log_info("plugins", "says of a task driver=%s task=%s/%s text=%s", event->driver, event->alloc,
+             event->task, log_value(event->text));
     if (core_find(parts->core, &id) != NULL)
         core_tell(parts->core, &id, TE_NOTE, &note);
 }

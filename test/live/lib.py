@@ -311,7 +311,7 @@ class Node:
                 cwd = os.readlink('/proc/%s/cwd' % name)
             except (FileNotFoundError, ProcessLookupError, PermissionError):
                 continue
-            if words[0].endswith('cairn-shim') and cwd.startswith(self.data):
+            if words[0].endswith(('cairn-shim', 'cairn-logs')) and cwd.startswith(self.data):
                 found.append(int(name))
         return found
 

@@ -1,95 +1,35 @@
-"""A node with a plugin for devices: test/plugins/device.py, which stands on another implementation of
-gRPC."""
-import contextlib
+"""A node with a plugin for devices: test/plugins/device.py."""
 import json
 import os
-import re
-import signal
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))
-from lib import Node, end_processes, start_ticks, wait_for  # noqa: E402
-
-PLUGIN = os.path.abspath(os.path.join(os.path.dirname(__file__), '../../plugins/device.py'))
-
-
-def lacking():
-    """Why nothing can be tried here, None: it can."""
-    done = subprocess.run(['/usr/bin/python3', '-c', 'import grpc, msgpack, google.protobuf'],
-                          check=False, stderr=subprocess.PIPE, text=True)
-    return done.stderr.strip().split('\n')[-1] if done.returncode != 0 else None
+from lib import start_ticks, wait_for  # noqa: E402,F401
+from plugged import PluginNode, lacking  # noqa: E402,F401
 
 
-class DeviceNode(Node):
+class DeviceNode(PluginNode):
     """Its plugin is "files"; its devices are files of self.devices."""
 
     def __init__(self, names=('a', 'b'), config='', plugin='directory = "%s"'):
-        super().__init__()
-        self.plugin_dir = os.path.join(self.dir, 'plugins')
-        self.base = os.path.join(self.dir, 'files')
+        super().__init__('files', 'device.py')
         self.devices = os.path.join(self.base, 'devices')
-        os.makedirs(self.plugin_dir)
         os.makedirs(self.devices)
         for name in names:
             self.put_device(name)
         self.gives()
-        self.config = os.path.join(self.dir, 'agent.hcl')
-        self.add_plugin('files')
         self.write(config, plugin % self.devices if '%s' in plugin else plugin)
 
-    def add_plugin(self, name):
-        program = os.path.join(self.plugin_dir, name)
-        with open(program, 'w') as file:
-            file.write('#!/bin/sh\nexec /usr/bin/python3 %s %s "$@"\n' % (PLUGIN, self.base))
-        os.chmod(program, 0o755)
-
     def write(self, config='', plugin=None, blocks=None):
-        plugin = 'directory = "%s"' % self.devices if plugin is None else plugin
-        with open(self.config, 'w') as file:
-            file.write('plugin_dir = "%s"\n%s\n' % (self.plugin_dir, config))
-            file.write(blocks if blocks is not None
-                       else 'plugin "files" {\n  config {\n    %s\n  }\n}\n' % plugin)
+        super().write(config, 'directory = "%s"' % self.devices if plugin is None else plugin, blocks)
 
     def put_device(self, name):
         with open(os.path.join(self.devices, name), 'w') as file:
             file.write('device %s\n' % name)
 
-    def misbehave(self, word):
-        path = os.path.join(self.base, 'misbehave')
-        if word:
-            with open(path, 'w') as file:
-                file.write(word)
-        else:
-            os.unlink(path)
-
     def gives(self, mounts=None, nodes=()):
         with open(os.path.join(self.base, 'gives'), 'w') as file:
             json.dump({'mounts': mounts, 'nodes': list(nodes)}, file)
-
-    def lines(self, name):
-        """Of a file that the plugin writes."""
-        with contextlib.suppress(FileNotFoundError):
-            with open(os.path.join(self.base, name)) as file:
-                return file.read().splitlines()
-        return []
-
-    def of_node(self):
-        return self.get('/v1/node/' + self.get('/v1/nodes')[0]['ID'])
-
-    def plugin(self, name='files'):
-        """How it is: {'State': ..., 'Pid': ...}; None: there is none."""
-        return (self.of_node().get('CairnPlugins') or {}).get(name)
-
-    def state(self, name='files'):
-        return (self.plugin(name) or {}).get('State')
-
-    def await_state(self, state, name='files'):
-        wait_for('plugin %s to be %s' % (name, state), lambda: self.state(name) == state, 30)
-        return self.plugin(name)
-
-    def await_ready(self):
-        return self.await_state('READY')['Pid']
 
     def instances(self):
         """{id: healthy} of the node's devices."""
@@ -99,41 +39,3 @@ class DeviceNode(Node):
 
     def await_instances(self, wanted):
         wait_for('the devices %s' % wanted, lambda: self.instances() == wanted)
-
-    def processes(self):
-        """Those of plugins of this node: whoever runs with its directory on the command line."""
-        found = []
-        for entry in os.listdir('/proc'):
-            if not entry.isdigit():
-                continue
-            try:
-                with open('/proc/%s/cmdline' % entry, 'rb') as file:
-                    words = file.read().decode(errors='replace').split('\0')
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if self.base in words and PLUGIN in words and start_ticks(int(entry)) is not None:
-                found.append(int(entry))
-        return found
-
-    def kill_plugin(self):
-        for pid in self.processes():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-    def close(self):
-        marks = set(re.findall(r' started node=([0-9a-f]{8})-', self.log(1 << 20)))
-        super().close()
-        end_processes(self.processes())
-        for root, _, _ in list(os.walk('/sys/fs/cgroup', topdown=False)):  # what it has started, too
-            if any('/cairn/%s-plugins' % mark in root for mark in marks):
-                wait_for('the cgroup to be empty', lambda path=root: self.remove(path), 5)
-
-    @staticmethod
-    def remove(cgroup):
-        try:
-            os.rmdir(cgroup)
-        except FileNotFoundError:
-            pass
-        except OSError:  # its last process is not reaped yet
-            return False
-        return True
