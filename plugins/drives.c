@@ -285,6 +285,14 @@ bool plugins_find_driver(const struct plugins *plugins, const char *name,
     return true;
 }
 
+bool plugins_cgroup(const struct plugins *plugins, const char *name, char to[CGROUP_NAME_SIZE])
+{
+    const struct plugin_held *plugin = find(plugins, name);
+
+    return plugin != NULL &&
+           text_format(to, CGROUP_NAME_SIZE, "%s/%s", plugins->cgroup, plugin->name);
+}
+
 bool plugins_may_have_more(const struct plugins *plugins)
 {
     const struct plugin_held *plugin;

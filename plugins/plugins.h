@@ -142,6 +142,9 @@ bool plugins_next_driver(const struct plugins *plugins, size_t *at,
 bool plugins_find_driver(const struct plugins *plugins, const char *name,
                          struct plugin_driver *ret_driver);
 
+/* The cgroup that whatever the plugin of driver NAME starts begins in; false: there is no such. */
+bool plugins_cgroup(const struct plugins *plugins, const char *name, char to[CGROUP_NAME_SIZE]);
+
 /* True if there is a plugin that has not said yet what it is. */
 bool plugins_may_have_more(const struct plugins *plugins);
 

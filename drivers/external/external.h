@@ -17,7 +17,8 @@
  *
  * Files: life.c the life, table.c the drivers there are, state.c what is known of one task, ask.c
  * what is asked and what is read of the answers, config.c the task as a plugin is told of it,
- * record.c what is written down, output.c who reads what it writes.
+ * record.c what is written down, output.c who reads what it writes, orphans.c what its plugin does
+ * not know of.
  */
 #ifndef CAIRN_DRIVERS_EXTERNAL_EXTERNAL_H
 #define CAIRN_DRIVERS_EXTERNAL_EXTERNAL_H
@@ -194,6 +195,11 @@ int external_put_handle(struct external *external, const char *handle, size_t le
 
 /* The handle, owned by the caller (free); ERR_GONE: it is not whole. */
 int external_get_handle(const struct external *external, char **ret_handle, struct err *err);
+
+/* --- orphans.c --- */
+
+/* Ends what its plugin has started of it and does not know, if there is any. */
+void external_end_orphans(const struct external *external);
 
 /* --- output.c --- */
 

@@ -270,6 +270,7 @@ static void on_absent(struct external *external)
         (void)err_set(&external->failed, ERR_GONE, "the plugin was lost before it started the task");
         external->failed.recoverable = true;
     }
+    external_end_orphans(external);
     fail_start(external);
 }
 

@@ -207,7 +207,7 @@ class Plugin(wire.Base):
         # Who opens a pipe that nobody reads waits, as any driver would.
         with open(task.stdout_path, 'w') as out, open(task.stderr_path, 'w') as err:
             process = subprocess.Popen(
-                ['/bin/sh', '-c', '(%s)\necho $? > %s.new; mv %s.new %s' % (
+                ['/bin/sh', '-c', 'trap : USR1 TERM INT; (%s\n)\necho $? > %s.new; mv %s.new %s' % (
                     config['command'], left, left, left)],
                 stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                 env=dict(task.env, CAIRN_TEST_MARK=os.path.basename(os.path.dirname(self.base))),
