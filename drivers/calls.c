@@ -105,10 +105,11 @@ int driver_look_begin(struct drivers *drivers, const struct driver_key *key,
 
     if (run == NULL || !run_is_running(run))
         return err_set(err, ERR_GONE, "the task is not running");
-    *ret_look = (struct driver_look){.key = *key,
-                                     .cgroup_mode = drivers->config.cgroup_mode,
-                                     .payload = run->payload,
-                                     .is_held = run->phase == RUN_HELD || run->phase == RUN_EXTERNAL};
+    *ret_look =
+        (struct driver_look){.key = *key,
+                             .cgroup_mode = drivers->config.cgroup_mode,
+                             .payload = run->payload,
+                             .is_held = run->phase == RUN_HELD || run->phase == RUN_EXTERNAL};
     if (run->phase == RUN_CONTAINED)
         (void)text_copy(ret_look->cgroup, sizeof(ret_look->cgroup),
                         container_cgroup(run)); /* of the same size */

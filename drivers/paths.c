@@ -250,7 +250,7 @@ int shim_find(const struct drivers *drivers, const struct driver_key *key,
 int key_remove_files(int shim_fd, const struct driver_key *key, struct err *err)
 {
     static const char *const ends[] = {"sock", "out", "err"}; /* of TASK_SOCKET_FORMAT, and of
-                                                                * external/output.c */
+                                                               * external/output.c */
     char name[KEY_NAME_SIZE];
     int code = key_name(key, name, err);
 
@@ -261,8 +261,8 @@ int key_remove_files(int shim_fd, const struct driver_key *key, struct err *err)
     for (size_t i = 0; i < COUNT_OF(ends); i++) {
         char beside[TASK_SOCKET_SIZE];
 
-        check(text_format(beside, sizeof(beside), "%016llx.%s",
-                          (unsigned long long)key_digest(key), ends[i]));
+        check(text_format(beside, sizeof(beside), "%016llx.%s", (unsigned long long)key_digest(key),
+                          ends[i]));
         if (unlinkat(shim_fd, beside, 0) != 0 && errno != ENOENT && errno != EROFS)
             return err_os(err, err_from_errno(errno), errno, "cannot delete the files of %s", name);
     }

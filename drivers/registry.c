@@ -24,7 +24,8 @@ const struct driver *driver_at(const struct drivers *drivers, size_t i)
     if (i < own)
         return all_drivers[i];
     return drivers != NULL && i - own < drivers->external_count
-               ? &drivers->external[i - own]->driver : NULL;
+               ? &drivers->external[i - own]->driver
+               : NULL;
 }
 
 const struct driver *driver_named(const struct drivers *drivers, const char *name)

@@ -69,7 +69,7 @@ enum task_state {
     X(REVIVE, MESSAGE, NONE)               /* its alloc: you are dead; wait for it again */        \
     X(UPDATE, MESSAGE, TASK_DEFINE)        /* the control plane: go on by this newer version */    \
     X(REPORT, MESSAGE, NONE)               /* its alloc: say whether you run, be it no news */     \
-    X(NOTE, MESSAGE, KILL)                 /* its plugin or alloc: to be read of you */            \
+    X(NOTE, MESSAGE, KILL)                 /* its plugin, alloc, driver: to be read */             \
     X(UNWELL, MESSAGE, KILL)               /* its plugin: you have failed, start again */          \
     X(TOLD, MESSAGE, KILL)                 /* its alloc: what you have to do with its verdict */   \
     X(MOUNTED, MESSAGE, NONE)              /* its alloc: all volumes were seen just now */         \

@@ -105,7 +105,7 @@ struct hooks_config {
                                      * borrowed */
     const struct spec_driver *(*driver)(void *ctx, const char *name); /* NULL: there is no such */
     void *driver_ctx;
-    struct spec_node_volumes volumes;                      /* of the node; borrowed */
+    struct spec_node_volumes volumes;        /* of the node; borrowed */
     const struct hooks_network *network;     /* NULL: no alloc has a network of its own */
     const struct hooks_plugins *plugins;     /* borrowed; NULL: no task can be one */
     const struct hooks_devices *devices;     /* borrowed; NULL: no task has any */

@@ -6,8 +6,8 @@
  * with exactly one callback, a canceled one with ERR_CANCELED from inside grpc_cancel.
  *
  * Each call has a connection of its own (libcurl before 8.0.0 cannot use one twice), of which there
- * are 256 at once; more calls wait for one within their deadline.  Those that may last for hours are
- * not among them.
+ * are 256 at once; more calls wait for one within their deadline.  Those that may last for hours
+ * are not among them.
  */
 #ifndef CAIRN_IO_GRPC_H
 #define CAIRN_IO_GRPC_H
@@ -74,10 +74,10 @@ struct grpc_call {
 /* What is borrowed is so until the callback returns. */
 struct grpc_reply {
     enum grpc_status status; /* the peer's, or what gRPC calls the way the call has failed */
-    bool answered;       /* the peer has said so: what was asked for is not under way any more */
-    bool sent;           /* false: the peer has heard nothing of it */
-    const char *detail;  /* the peer's own words, borrowed: UTF-8, cut, "" if there are none */
-    const void *more;    /* a google.rpc.Status that came with an error, borrowed; NULL: none */
+    bool answered;      /* the peer has said so: what was asked for is not under way any more */
+    bool sent;          /* false: the peer has heard nothing of it */
+    const char *detail; /* the peer's own words, borrowed: UTF-8, cut, "" if there are none */
+    const void *more;   /* a google.rpc.Status that came with an error, borrowed; NULL: none */
     size_t more_length;
     const void *message; /* borrowed; NULL unless the status is GRPC_OK; empty of a stream */
     size_t message_length;

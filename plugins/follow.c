@@ -1,9 +1,6 @@
 /*
  * What stays open to a plugin: its devices, what it says of them, and what it prints; of a driver
  * the rest is drives.c's.
- *
- * A stream that ends while the process lives is not opened by itself: that of the devices is what
- * the next question whether it is well says, and all are opened when it is asked again who it is.
  */
 #include "plugins/part.h"
 
@@ -23,7 +20,6 @@
 #define DEVICE "/hashicorp.nomad.plugins.device.DevicePlugin/"
 
 enum {
-    SET_BYTES_MAX = 4 << 20,
     RESERVE_MS = 30 * 1000,
     STATS_S = 10, /* between two of them */
 };
@@ -47,31 +43,13 @@ static void set_devices(struct plugin_held *plugin, json_t *devices)
         tell(plugin);
 }
 
-bool plugin_path(const struct plugin_held *plugin, const char *name, char to[PATH_SIZE])
-{
-    return path_join(to, plugin->directory, name) == 0;
-}
-
-void plugin_keep(const struct plugin_held *plugin, const char *name, const void *bytes,
-                 size_t length)
-{
-    char path[PATH_SIZE], made[PATH_SIZE];
-    bool kept = plugin_path(plugin, name, path) && plugin_path(plugin, "new", made);
-    scoped_fd int fd =
-        kept ? open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
-
-    if (fd < 0 || write(fd, bytes, length) != (ssize_t)length || rename(made, path) != 0)
-        log_warn("plugins", "what it says is not kept for a restart plugin=%s what=%s error=%s",
-                 log_value(plugin->name), name, strerror(errno));
-}
-
 void plugin_recall(struct plugin_held *plugin)
 {
     char path[PATH_SIZE], *bytes;
     size_t length;
 
     if (!plugin_path(plugin, "devices", path) ||
-        file_read(path, SET_BYTES_MAX, &bytes, &length, NULL) != 0)
+        file_read(path, PLUGIN_SET_BYTES_MAX, &bytes, &length, NULL) != 0)
         return;
     json_t *devices = device_read_groups(bytes, length, NULL);
     if (devices != NULL)
@@ -101,17 +79,6 @@ static bool on_devices(void *ctx, const void *message, size_t length)
     plugin_keep(plugin, "devices", message, length);
     set_devices(plugin, devices);
     return true;
-}
-
-void plugin_note_silence(struct plugin_held *plugin, const struct grpc_reply *reply,
-                         const char *what)
-{
-    if (plugin->untold.code == 0 && reply->error.code != 0)
-        plugin->untold = reply->error;
-    else if (plugin->untold.code == 0)
-        (void)err_set(&plugin->untold, ERR_GONE, "it tells no more of %s", what);
-    log_warn("plugins", "%s: nothing is told any more plugin=%s error=%s", what,
-             log_value(plugin->name), log_value(plugin->untold.text));
 }
 
 static void on_devices_end(void *ctx, const struct grpc_reply *reply)
@@ -171,31 +138,6 @@ static void on_print_end(void *ctx, const struct grpc_reply *reply)
 
 /* --- all of them --- */
 
-void plugin_open_stream(struct plugin_held *plugin, struct grpc_request **ret_stream,
-                        const char *method, const void *request, size_t length,
-                        bool (*on_message)(void *ctx, const void *message, size_t length),
-                        void (*on_end)(void *ctx, const struct grpc_reply *reply))
-{
-    struct err err = {0};
-    const struct grpc_call call = {
-        .unix_socket = process_socket(plugin->process),
-        .method = method,
-        .message = request,
-        .message_length = length,
-        .answer_bytes_max = SET_BYTES_MAX,
-        .on_message = on_message,
-        .cb = on_end,
-        .ctx = plugin,
-    };
-
-    if (*ret_stream != NULL)
-        return;
-    *ret_stream = grpc_start(plugin->plugins->loop, &call, &err);
-    if (*ret_stream == NULL)
-        log_warn("plugins", "cannot be followed plugin=%s error=%s", log_value(plugin->name),
-                 log_value(err.text));
-}
-
 void plugin_follow(struct plugin_held *plugin)
 {
     static const char interval[] = {'\n', 2, '\b', STATS_S}; /* a duration of so many seconds */
@@ -214,15 +156,6 @@ void plugin_follow(struct plugin_held *plugin)
                        on_devices_end);
     plugin_open_stream(plugin, &plugin->statistics, DEVICE "Stats", interval, sizeof(interval),
                        on_stats, on_stats_end);
-}
-
-void plugin_close_stream(struct grpc_request **stream)
-{
-    struct grpc_request *open = *stream;
-
-    *stream = NULL;
-    if (open != NULL)
-        grpc_cancel(open);
 }
 
 void plugin_unfollow(struct plugin_held *plugin)

@@ -50,7 +50,7 @@ struct plugin_held {
     struct grpc_request *fingerprint, *statistics, *prints; /* streams, NULL: not open */
     struct err untold; /* why it tells no more of its devices; code 0: it does */
     bool prints_nothing;
-    json_t *devices, *stats; /* owned; NULL: none */
+    json_t *devices, *stats;      /* owned; NULL: none */
     struct plugin_drives *drives; /* owned; NULL: no driver, or it is not known yet */
     bool is_known;                /* what it is */
     struct reserving *reserving;
@@ -100,7 +100,10 @@ void plugin_unfollow(struct plugin_held *plugin);
 void plugin_recall(struct plugin_held *plugin);
 void plugin_forget(struct plugin_held *plugin);
 
-/* Its streams are those of a device, or of a driver. */
+/* --- streams.c --- */
+
+enum { PLUGIN_SET_BYTES_MAX = 4 << 20 }; /* of a message that comes by one */
+
 void plugin_open_stream(struct plugin_held *plugin, struct grpc_request **ret_stream,
                         const char *method, const void *request, size_t length,
                         bool (*on_message)(void *ctx, const void *message, size_t length),
@@ -110,6 +113,12 @@ void plugin_close_stream(struct grpc_request **stream);
 /* The stream that says how it is has ended, as REPLY says: that is told when it is asked next. */
 void plugin_note_silence(struct plugin_held *plugin, const struct grpc_reply *reply,
                          const char *what);
+
+/* NAME in the directory of PLUGIN; and bytes into it, not synced: they are of use as long as the
+ * process that has said them. */
+bool plugin_path(const struct plugin_held *plugin, const char *name, char to[PATH_SIZE]);
+void plugin_keep(const struct plugin_held *plugin, const char *name, const void *bytes,
+                 size_t length);
 
 /* --- drives.c: what it says as a driver --- */
 
@@ -123,11 +132,6 @@ void drives_free(struct plugin_held *plugin);
 void drives_keep(const struct plugin_held *plugin, const void *capabilities, size_t length);
 void drives_recall(struct plugin_held *plugin);
 
-/* NAME in the directory of PLUGIN; and bytes into it, not synced: they are of use as long as the
- * process that has said them. */
-bool plugin_path(const struct plugin_held *plugin, const char *name, char to[PATH_SIZE]);
-void plugin_keep(const struct plugin_held *plugin, const char *name, const void *bytes,
-                 size_t length);
 void drives_follow(struct plugin_held *plugin);
 void drives_unfollow(struct plugin_held *plugin);
 

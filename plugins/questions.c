@@ -23,7 +23,7 @@ static const char api_version[] = "v0.1.0";
 enum {
     ASK_MS = 5000,
     CONFIGURE_MS = 12 * 1000, /* all of it is to stay below the limit of its machine */
-    PORT_FIRST = 14000, /* what Nomad gives, for drivers that listen on some */
+    PORT_FIRST = 14000,       /* what Nomad gives, for drivers that listen on some */
     PORT_LAST = 14512,
     TYPE_DRIVER = 2,
     TYPE_DEVICE = 3,
@@ -346,8 +346,8 @@ static int read_info(const struct grpc_reply *reply, struct plugin_identity *ret
             reading_text(&from, answer->version, sizeof(ret_identity->version) - 1, "its version");
     }
     if (from.code == 0 && answer->type != TYPE_DEVICE && answer->type != TYPE_DRIVER)
-        from.code = err_set(err, ERR_UNSUPPORTED,
-                            "it is a plugin neither for devices nor for a driver");
+        from.code =
+            err_set(err, ERR_UNSUPPORTED, "it is a plugin neither for devices nor for a driver");
     if (from.code == 0 && !speaks(answer))
         from.code = err_set(err, ERR_UNSUPPORTED, "it does not speak version %s of the interface",
                             api_version);
@@ -368,9 +368,8 @@ static int read_info(const struct grpc_reply *reply, struct plugin_identity *ret
 static int check_driver(const struct plugin_held *plugin, const char *name, struct err *err)
 {
     const struct plugins *plugins = plugin->plugins;
-    const char *fault = plugins->driver_fault == NULL
-                            ? NULL
-                            : plugins->driver_fault(plugins->ctx, name);
+    const char *fault =
+        plugins->driver_fault == NULL ? NULL : plugins->driver_fault(plugins->ctx, name);
     struct plugin_driver other;
 
     if (!driver_name_is_good(name))

@@ -38,7 +38,7 @@ client {
   # }
 }
 
-# plugin "nvidia-gpu" {  # a program of that name in plugin_dir
+# plugin "nvidia-gpu" {  # a program of that name in plugin_dir, for devices or for a driver
 #   config {
 #     enabled = true
 #   }

@@ -75,8 +75,7 @@ struct grpc_request *external_ask_start(struct external *external, const char *c
         const char *host, *inside;
     } files[] = {{external->resolv, "/etc/resolv.conf"}, {external->hosts, "/etc/hosts"}};
     Task__Mount mounts[COUNT_OF(files)], *list[COUNT_OF(files)];
-    const struct spec_driver *kind =
-        driver_kind(external->run->drivers, external->record.driver);
+    const struct spec_driver *kind = driver_kind(external->run->drivers, external->record.driver);
 
     for (size_t i = 0; i < COUNT_OF(files); i++) {
         if (files[i].host[0] == '\0' || kind == NULL || kind->isolation == ISOLATION_NONE)
@@ -110,17 +109,16 @@ struct grpc_request *external_ask_recover(struct external *external, const char 
     const struct grpc_call call = {.timeout_ms = ASK_MS, .cb = cb};
 
     request.id = text(external->record.id);
-    request.handle = (ProtobufCBinaryData){external->record.handle_length,
-                                           (uint8_t *)(uintptr_t)handle};
+    request.handle =
+        (ProtobufCBinaryData){external->record.handle_length, (uint8_t *)(uintptr_t)handle};
     return ask(external, "RecoverTask", &request.base, &call, err);
 }
 
 /* A stream of one message, since there is no time by which it has to come. */
-struct grpc_request *external_ask_wait(struct external *external,
-                                       bool (*on_message)(void *ctx, const void *message,
-                                                          size_t length),
-                                       void (*cb)(void *ctx, const struct grpc_reply *reply),
-                                       struct err *err)
+struct grpc_request *
+external_ask_wait(struct external *external,
+                  bool (*on_message)(void *ctx, const void *message, size_t length),
+                  void (*cb)(void *ctx, const struct grpc_reply *reply), struct err *err)
 {
     Task__OfTask request = TASK__OF_TASK__INIT;
     const struct grpc_call call = {.lasts = true, .on_message = on_message, .cb = cb};
@@ -137,8 +135,7 @@ struct grpc_request *external_ask_stop(struct external *external, uint64_t timeo
     Task__Duration timeout = TASK__DURATION__INIT;
     char name[SIGNAL_NAME_SIZE] = "";
     uint64_t most_ms = timeout_ms < STOP_LONGEST_MS ? timeout_ms : STOP_LONGEST_MS;
-    const struct grpc_call call = {
-        .timeout_ms = most_ms + STOP_GRACE_MS, .lasts = true, .cb = cb};
+    const struct grpc_call call = {.timeout_ms = most_ms + STOP_GRACE_MS, .lasts = true, .cb = cb};
 
     if (external->record.stop_signal != 0)
         (void)proc_signal_name(external->record.stop_signal, name); /* it was one's number */
@@ -269,14 +266,13 @@ static bool is_recoverable(const struct grpc_reply *reply)
     struct arena arena = {0};
     struct err unheard = {0};
     struct reading from = reading_begin(&arena, &unheard);
-    const Task__ErrorStatus *status =
-        reply->more == NULL ? NULL
-                            : reading_unpack(&from, &task__error_status__descriptor, reply->more,
-                                             reply->more_length);
+    const Task__ErrorStatus *status = reply->more == NULL
+                                          ? NULL
+                                          : reading_unpack(&from, &task__error_status__descriptor,
+                                                           reply->more, reply->more_length);
     bool recoverable = false;
 
-    if (status != NULL && status->n_details > 0 &&
-        status->details[0]->type.len == strlen(type) &&
+    if (status != NULL && status->n_details > 0 && status->details[0]->type.len == strlen(type) &&
         memcmp(status->details[0]->type.data, type, strlen(type)) == 0) {
         const Task__Recoverable *said =
             reading_unpack(&from, &task__recoverable__descriptor, status->details[0]->value.data,
@@ -307,6 +303,6 @@ void external_fault(const struct grpc_reply *reply, const char *driver, struct e
 
 bool external_is_unknown(const struct grpc_reply *reply)
 {
-    return reply->answered && (reply->status == GRPC_NOT_FOUND ||
-                               strstr(reply->detail, not_found) != NULL);
+    return reply->answered &&
+           (reply->status == GRPC_NOT_FOUND || strstr(reply->detail, not_found) != NULL);
 }

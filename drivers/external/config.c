@@ -138,8 +138,7 @@ static const char *propagation_of(enum spec_propagation propagation)
     return names[propagation];
 }
 
-static void set_mounts(Task__Config *config, const struct driver_start *start,
-                       struct arena *arena)
+static void set_mounts(Task__Config *config, const struct driver_start *start, struct arena *arena)
 {
     size_t count = start->mounts.count;
     Task__Mount *mounts = arena_new(arena, (count + 1) * sizeof(*mounts));
@@ -168,8 +167,7 @@ static void set_mounts(Task__Config *config, const struct driver_start *start,
 }
 
 /* That of its alloc, which is made; a group that has the host's says nothing. */
-static void set_network(Task__Config *config, const struct driver_start *start,
-                        struct arena *arena)
+static void set_network(Task__Config *config, const struct driver_start *start, struct arena *arena)
 {
     enum { GROUP = 1 };
 
@@ -188,8 +186,7 @@ static void set_network(Task__Config *config, const struct driver_start *start,
 }
 
 /* The path of what the driver writes STREAM to. */
-static ProtobufCBinaryData output_of(const struct external *external,
-                                     const struct drivers *drivers,
+static ProtobufCBinaryData output_of(const struct external *external, const struct drivers *drivers,
                                      const struct driver_start *start, size_t stream,
                                      struct arena *arena)
 {

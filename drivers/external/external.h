@@ -84,7 +84,7 @@ struct external_status {
     bool runs, has_ended, has_result;
     int32_t code, signal;
     bool oom_killed;
-    int64_t finished_unix_ns; /* 0: not said */
+    int64_t finished_unix_ns;  /* 0: not said */
     char error[ERR_TEXT_SIZE]; /* why nothing is known, in the driver's words; "": none */
 };
 
@@ -99,26 +99,26 @@ struct external {
     char *task;     /* and all else that the plugin is told; owned, secret */
     size_t task_length;
     char resolv[PATH_SIZE], hosts[PATH_SIZE]; /* files that are /etc's in a root of its own; "" */
-    uint64_t give_up_ms; /* a start that nobody answers */
-    struct err failed;   /* of the start */
-    bool start_sent;     /* by this life of the daemon, and its answer is lost */
-    unsigned looks;      /* for one that may be there */
+    uint64_t give_up_ms;                      /* a start that nobody answers */
+    struct err failed;                        /* of the start */
+    bool start_sent; /* by this life of the daemon, and its answer is lost */
+    unsigned looks;  /* for one that may be there */
 
-    bool told_running; /* that it runs was told to whoever asked */
-    bool has_ended;    /* how is in `end` */
+    bool told_running;             /* that it runs was told to whoever asked */
+    bool has_ended;                /* how is in `end` */
     struct external_status waited; /* what was said of its end */
     bool was_waited;
     struct exit_record end;
     uint64_t retry_ms;
-    struct io_timer kill;         /* when it is ended by force */
+    struct io_timer kill;          /* when it is ended by force */
     struct grpc_request *stopping; /* a stop, or what ends it by force */
     struct grpc_request *signaling;
     struct call *signal_call; /* that it is for; owned */
 
     struct io_watch reader_watch;
     struct proc_identity reader;
-    int reader_fd;             /* of who reads its output, -1: nobody */
-    int pipe_fds[OUTPUTS];     /* that bytes stay in them while nobody does; -1: not open */
+    int reader_fd;         /* of who reads its output, -1: nobody */
+    int pipe_fds[OUTPUTS]; /* that bytes stay in them while nobody does; -1: not open */
     void (*on_drained)(struct external *external);
 };
 
@@ -136,11 +136,10 @@ struct grpc_request *external_ask_start(struct external *external, const char *c
 struct grpc_request *external_ask_recover(struct external *external, const char *handle,
                                           void (*cb)(void *ctx, const struct grpc_reply *reply),
                                           struct err *err);
-struct grpc_request *external_ask_wait(struct external *external,
-                                       bool (*on_message)(void *ctx, const void *message,
-                                                          size_t length),
-                                       void (*cb)(void *ctx, const struct grpc_reply *reply),
-                                       struct err *err);
+struct grpc_request *
+external_ask_wait(struct external *external,
+                  bool (*on_message)(void *ctx, const void *message, size_t length),
+                  void (*cb)(void *ctx, const struct grpc_reply *reply), struct err *err);
 struct grpc_request *external_ask_stop(struct external *external, uint64_t timeout_ms,
                                        void (*cb)(void *ctx, const struct grpc_reply *reply),
                                        struct err *err);

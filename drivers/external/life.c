@@ -3,8 +3,9 @@
  *
  *   AWAIT -> START -> WAIT -> its end is told          a start, by a plugin that is there
  *   AWAIT -> RECOVER -> WAIT                           one that was started: by this plugin or an
- *                                                      earlier one, maybe in an earlier life of ours
- *   AWAIT -> INSPECT -> ...                            one whose answer was lost, or how it ended
+ *                                                      earlier one, maybe in an earlier life of
+ * ours AWAIT -> INSPECT -> ...                            one whose answer was lost, or how it
+ * ended
  *
  * All roads come back to AWAIT when the plugin goes: what it was asked then is asked again of the
  * next one, from what is written down.
@@ -190,8 +191,7 @@ static bool on_wait_message(void *ctx, const void *message, size_t length)
     struct external *external = ctx;
     struct err err = {0};
 
-    external->was_waited =
-        external_read_wait(message, length, &external->waited, &err) == 0;
+    external->was_waited = external_read_wait(message, length, &external->waited, &err) == 0;
     if (!external->was_waited)
         log_warn("drivers", "driver %s says nothing that can be read of an end: %s",
                  external->record.driver, err.text);
@@ -267,7 +267,8 @@ static void on_absent(struct external *external)
         return;
     }
     if (external->failed.code == 0) {
-        (void)err_set(&external->failed, ERR_GONE, "the plugin was lost before it started the task");
+        (void)err_set(&external->failed, ERR_GONE,
+                      "the plugin was lost before it started the task");
         external->failed.recoverable = true;
     }
     external_end_orphans(external);
@@ -637,8 +638,7 @@ static void send_requests(struct external *external)
     struct run *run = external->run;
     struct call_list calls = run->calls;
 
-    if (external->step == STEP_WAIT && external->record.stop_ms != 0 &&
-        external->stopping == NULL)
+    if (external->step == STEP_WAIT && external->record.stop_ms != 0 && external->stopping == NULL)
         send_stop(external); /* of one that was told so before its plugin was lost */
     if (calls.first == NULL)
         return;

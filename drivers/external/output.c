@@ -113,8 +113,8 @@ static void keep_pipes(struct external *external)
 
         output_name(&run->key, i, name);
         if (external->pipe_fds[i] < 0)
-            external->pipe_fds[i] = openat(run->drivers->shim_fd, name,
-                                           O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+            external->pipe_fds[i] =
+                openat(run->drivers->shim_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
     }
 }
 
@@ -180,7 +180,7 @@ void output_see(struct external *external)
 static void on_gone(struct io_watch *watch, int events)
 {
     struct external *external = watch->ctx;
-    void (*on_drained)(struct external *external) = external->on_drained;
+    void (*on_drained)(struct external * external) = external->on_drained;
     siginfo_t info;
     (void)events;
 

@@ -46,8 +46,8 @@ struct external *external_new(const struct drivers *drivers, const struct driver
         external_free(external);
         return NULL;
     }
-    (void)text_copy(record->boot_id, sizeof(record->boot_id), drivers->boot_id);  /* fits */
-    (void)text_copy(record->driver, sizeof(record->driver), start->key.driver); /* of its size */
+    (void)text_copy(record->boot_id, sizeof(record->boot_id), drivers->boot_id); /* fits */
+    (void)text_copy(record->driver, sizeof(record->driver), start->key.driver);  /* of its size */
     check(text_format(record->id, sizeof(record->id), "%s/%s/%08x", start->key.alloc,
                       start->key.task, start->key.generation));
     if (!logs->disabled)

@@ -46,8 +46,7 @@ static bool open_all(struct reader *reader, char **words)
     check(sigprocmask(SIG_BLOCK, &heard, NULL) == 0);
     reader->signal_fd = signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
     if (reader->buffer == MAP_FAILED || reader->signal_fd < 0 ||
-        !text_copy(reader->log.directory, sizeof(reader->log.directory),
-                   words[READER_DIRECTORY]) ||
+        !text_copy(reader->log.directory, sizeof(reader->log.directory), words[READER_DIRECTORY]) ||
         !text_copy(reader->log.name, sizeof(reader->log.name), words[READER_TASK]) ||
         !text_to_u64(words[READER_FILES_MAX], &reader->log.files_max) ||
         !text_to_u64(words[READER_BYTES_MAX], &reader->log.bytes_max))
@@ -71,7 +70,7 @@ static void give_up_writing(struct log_stream *stream)
     check(text_format(path, sizeof(path), "/proc/self/fd/%d", stream->pipe_fd));
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
-        return; /* then time ends it */
+        return;                   /* then time ends it */
     (void)close(stream->pipe_fd); /* the other one is open */
     stream->pipe_fd = fd;
 }
@@ -132,9 +131,9 @@ static bool is_over(const struct reader *reader, uint64_t now_ms)
 
 void reader_main(int count, char **words)
 {
-    struct reader reader = {.log = {.alloc_fd = -1},
-                            .streams = {{.pipe_fd = -1, .file_fd = -1},
-                                        {.pipe_fd = -1, .file_fd = -1}}};
+    struct reader reader = {
+        .log = {.alloc_fd = -1},
+        .streams = {{.pipe_fd = -1, .file_fd = -1}, {.pipe_fd = -1, .file_fd = -1}}};
 
     shim_withdraw();
     (void)prctl(PR_SET_NAME, READER_PROGRAM); /* cannot fail */

@@ -81,13 +81,15 @@ static json_t *instances(struct reading *from, const Wire__DeviceGroup *message)
 static json_t *group(struct reading *from, const Wire__DeviceGroup *message)
 {
     json_t *made =
-        json_pack("{s:s, s:s, s:s}", "Vendor", reading_word(from, message->vendor, "a vendor"), "Type",
-                  reading_word(from, message->type, "a type"), "Name", reading_word(from, message->name, "a name"));
+        json_pack("{s:s, s:s, s:s}", "Vendor", reading_word(from, message->vendor, "a vendor"),
+                  "Type", reading_word(from, message->type, "a type"), "Name",
+                  reading_word(from, message->name, "a name"));
 
     check(made != NULL);
     check(json_object_set_new(made, "Instances", instances(from, message)) == 0);
-    check(json_object_set_new(made, "Attributes",
-                              reading_attributes(from, message->attributes, message->n_attributes)) == 0);
+    check(json_object_set_new(
+              made, "Attributes",
+              reading_attributes(from, message->attributes, message->n_attributes)) == 0);
     return made;
 }
 
@@ -234,7 +236,8 @@ static json_t *stat_value(struct reading *from, const Wire__StatValue *message)
     if (message->float_numerator != NULL)
         set_new(made, "FloatNumeratorVal", reading_number(from, message->float_numerator->value));
     if (message->float_denominator != NULL)
-        set_new(made, "FloatDenominatorVal", reading_number(from, message->float_denominator->value));
+        set_new(made, "FloatDenominatorVal",
+                reading_number(from, message->float_denominator->value));
     if (message->int_numerator != NULL)
         set_new(made, "IntNumeratorVal", json_integer(message->int_numerator->value));
     if (message->int_denominator != NULL)
@@ -266,7 +269,8 @@ static json_t *stat_object(struct reading *from, ProtobufCBinaryData bytes, unsi
                     stat_object(from, message->nested[i]->value, depth + 1));
         for (size_t i = 0; i < message->n_attributes && from->code == 0; i++) {
             ProtobufCBinaryData value = message->attributes[i]->value;
-            const char *key = reading_word(from, message->attributes[i]->key, "a name in its statistics");
+            const char *key =
+                reading_word(from, message->attributes[i]->key, "a name in its statistics");
             const Wire__StatValue *stat =
                 reading_unpack(from, &wire__stat_value__descriptor, value.data, value.len);
 
@@ -321,9 +325,9 @@ static json_t *group_stats(struct reading *from, const Wire__GroupStats *message
         }
     }
     json_t *made =
-        json_pack("{s:s, s:s, s:s, s:o}", "Vendor", reading_word(from, message->vendor, "a vendor"), "Type",
-                  reading_word(from, message->type, "a type"), "Name", reading_word(from, message->name, "a name"),
-                  "InstanceStats", all);
+        json_pack("{s:s, s:s, s:s, s:o}", "Vendor", reading_word(from, message->vendor, "a vendor"),
+                  "Type", reading_word(from, message->type, "a type"), "Name",
+                  reading_word(from, message->name, "a name"), "InstanceStats", all);
     check(made != NULL);
     return made;
 }

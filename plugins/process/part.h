@@ -15,8 +15,8 @@ struct record {
     uint32_t version, generation;
     uint64_t digest;
     char boot_id[BOOT_ID_SIZE];
-    struct proc_identity identity; /* written by the process itself; pid 0: it never began */
-    uint8_t marks; /* enum process_mark */
+    struct proc_identity identity;       /* written by the process itself; pid 0: it never began */
+    uint8_t marks;                       /* enum process_mark */
     char socket[PROCESS_SOCKET_MAX + 1]; /* "": it has not said it */
 };
 

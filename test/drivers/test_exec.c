@@ -119,7 +119,8 @@ static void test_config_that_is_not_interpolated_yet_is_taken(void **state)
 
 static void test_its_kind_is_what_hooks_make_its_tasks_ready_by(void **state)
 {
-    const struct spec_driver *exec = driver_kind(NULL, "exec"), *raw = driver_kind(NULL, "raw_exec");
+    const struct spec_driver *exec = driver_kind(NULL, "exec"),
+                             *raw = driver_kind(NULL, "raw_exec");
 
     (void)state;
     assert_int_equal(exec->isolation, ISOLATION_CHROOT);

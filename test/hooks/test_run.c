@@ -40,14 +40,16 @@ static void test_plan_of_a_task_follows_its_driver_and_logs(void **state)
     struct fixture *fixture = *state;
     struct task_define define = {.hooks_poststart = ~0u, .hooks_prekill = ~0u, .hooks_exited = ~0u};
 
-    hooks_plan_task(&fixture->alloc, &fixture->task, fixture_driver(NULL, fixture->task.driver), &define);
+    hooks_plan_task(&fixture->alloc, &fixture->task, fixture_driver(NULL, fixture->task.driver),
+                    &define);
     assert_int_equal(define.hooks_prestart, 1u << TASK_HOOK_TASK_DIR | 1u << TASK_HOOK_LOGS);
     assert_int_equal(define.hooks_stop, 1u << TASK_HOOK_TASK_DIR);
     assert_int_equal(define.hooks_poststart | define.hooks_prekill | define.hooks_exited, 0);
 
     fixture->task.driver = "exec";
     fixture->task.logs.disabled = true;
-    hooks_plan_task(&fixture->alloc, &fixture->task, fixture_driver(NULL, fixture->task.driver), &define);
+    hooks_plan_task(&fixture->alloc, &fixture->task, fixture_driver(NULL, fixture->task.driver),
+                    &define);
     assert_int_equal(define.hooks_prestart, 1u << TASK_HOOK_VALIDATE | 1u << TASK_HOOK_TASK_DIR);
 }
 

@@ -13,7 +13,8 @@ static bool is_planned(struct fixture *fixture, const char *driver)
     struct task_define define = {0};
 
     fixture->task.driver = driver;
-    hooks_plan_task(&fixture->alloc, &fixture->task, fixture_driver(NULL, fixture->task.driver), &define);
+    hooks_plan_task(&fixture->alloc, &fixture->task, fixture_driver(NULL, fixture->task.driver),
+                    &define);
     return (define.hooks_prestart >> TASK_HOOK_VALIDATE & 1u) != 0;
 }
 

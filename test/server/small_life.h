@@ -416,8 +416,8 @@ static inline void small_plan_alloc(const struct alloc_spec *spec, struct alloc_
     assign->hooks_destroy = 1;
 }
 
-static inline void small_plan_task(void *ctx, const struct alloc_spec *spec, const struct task_spec *task,
-                                   struct task_define *define)
+static inline void small_plan_task(void *ctx, const struct alloc_spec *spec,
+                                   const struct task_spec *task, struct task_define *define)
 {
     (void)ctx;
     (void)spec;
@@ -425,8 +425,8 @@ static inline void small_plan_task(void *ctx, const struct alloc_spec *spec, con
     define->hooks_prestart = 1;
 }
 
-static inline int small_validate(void *ctx, const struct alloc_spec *alloc, const struct task_spec *task,
-                                 struct err *err)
+static inline int small_validate(void *ctx, const struct alloc_spec *alloc,
+                                 const struct task_spec *task, struct err *err)
 {
     (void)ctx;
     (void)alloc;

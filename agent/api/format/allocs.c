@@ -25,6 +25,7 @@ static void text_fields(enum task_event_type type, const char **ret_field, const
         {TASK_EVENT_SETUP_FAILURE, "SetupError", "setup_error"},
         {TASK_EVENT_FAILED_VALIDATION, "ValidationError", "validation_error"},
         {TASK_EVENT_DRIVER_FAILURE, "DriverError", "driver_error"},
+        {TASK_EVENT_DRIVER, "DriverMessage", "driver_message"},
         {TASK_EVENT_DOWNLOAD_FAILED, "DownloadError", "download_error"},
         {TASK_EVENT_RESTARTING, "RestartReason", "restart_reason"},
         {TASK_EVENT_NOT_RESTARTING, "RestartReason", "restart_reason"},

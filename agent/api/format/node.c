@@ -26,7 +26,8 @@ static json_t *format_drivers(const struct api_node_view *view)
             api_set_text(attributes, attribute, "true");
         for (size_t a = 0; a < info->attributes_count; a++)
             api_set_text(attributes, info->attributes[a].name, info->attributes[a].value);
-        check(info->more == NULL || json_object_update(attributes, (json_t *)(uintptr_t)info->more) == 0);
+        check(info->more == NULL ||
+              json_object_update(attributes, (json_t *)(uintptr_t)info->more) == 0);
         api_set(drivers, info->name,
                 json_pack("{s:o, s:b, s:b, s:o, s:s}", "Attributes", attributes, "Detected",
                           info->detected, "Healthy", info->healthy, "HealthDescription",

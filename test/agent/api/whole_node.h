@@ -82,8 +82,8 @@ static inline void whole_plan_alloc(const struct alloc_spec *spec, struct alloc_
         assign->hooks_prerun |= 1u << ALLOC_HOOK_SERVICES;
 }
 
-static inline void whole_plan_task(void *ctx, const struct alloc_spec *spec, const struct task_spec *task,
-                                   struct task_define *define)
+static inline void whole_plan_task(void *ctx, const struct alloc_spec *spec,
+                                   const struct task_spec *task, struct task_define *define)
 {
     (void)ctx;
     (void)spec;
@@ -91,8 +91,8 @@ static inline void whole_plan_task(void *ctx, const struct alloc_spec *spec, con
     define->hooks_prestart = 1u << TASK_HOOK_VALIDATE | 1u << TASK_HOOK_TASK_DIR;
 }
 
-static inline int whole_validate(void *ctx, const struct alloc_spec *alloc, const struct task_spec *task,
-                                 struct err *err)
+static inline int whole_validate(void *ctx, const struct alloc_spec *alloc,
+                                 const struct task_spec *task, struct err *err)
 {
     (void)ctx;
     (void)alloc;
