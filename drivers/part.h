@@ -679,6 +679,12 @@ void external_plugin_changed(struct run *run, const char *driver);
 
 bool external_is_running(const struct run *run);
 
+/* A command in the running task of RUN; it is told of as sessions are, later, and never from within
+ * the call.  NULL and a reason. */
+void *external_session_new(struct run *run, const struct texts *command, bool terminal,
+                           const struct driver_session_calls *calls, struct err *err);
+extern const struct session_way external_session_way;
+
 /* --- ending.c; all but conclude may free the run --- */
 
 /* The connection is over: waits for the shim's own end. */

@@ -577,15 +577,16 @@ static struct driver_session *pretend(struct drivers *drivers, const struct run 
 }
 
 /* In a container. */
-static struct driver_session *ask_engine(struct run *run, const struct texts *command,
-                                         bool terminal, const struct driver_session_calls *calls,
-                                         struct err *err)
+static struct driver_session *ask_other(struct run *run, const struct texts *command, bool terminal,
+                                        const struct driver_session_calls *calls, struct err *err)
 {
     struct driver_session *session = session_of_others(run->drivers, calls);
     struct driver_session_calls passed = calls_of_others(session);
+    bool external = run->phase == RUN_EXTERNAL;
 
-    session->way = &container_session_way;
-    session->others = container_session_new(run, command, terminal, &passed, err);
+    session->way = external ? &external_session_way : &container_session_way;
+    session->others = external ? external_session_new(run, command, terminal, &passed, err)
+                               : container_session_new(run, command, terminal, &passed, err);
     if (session->others != NULL)
         return session;
     session_free(session);
@@ -614,8 +615,8 @@ struct driver_session *driver_session_new(struct drivers *drivers, const struct 
         (void)err_set(err, ERR_GONE, "task \"%s\" is not running", start->key.task);
         return NULL;
     }
-    if (run->phase == RUN_CONTAINED)
-        return ask_engine(run, &instead, terminal, calls, err);
+    if (run->phase == RUN_CONTAINED || run->phase == RUN_EXTERNAL)
+        return ask_other(run, &instead, terminal, calls, err);
     struct plan *plan = plan_make(drivers, start, &instead, err);
     if (plan == NULL)
         return NULL;

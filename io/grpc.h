@@ -58,6 +58,9 @@ struct grpc_call {
     const char *method;      /* "/package.Service/Method" */
     const void *message;     /* may be empty */
     size_t message_length;   /* at most GRPC_MESSAGE_MAX */
+    /* A second message behind it, of a stream of requests, which ends then; NULL: none. */
+    const void *last_message;
+    size_t last_length;
     uint64_t timeout_ms;     /* the whole call, 1 to 99,999,999: told to the peer, and kept here;
                                 0, of a stream: as long as the peer goes on */
     bool lasts;              /* for hours, maybe: it is in no other call's way */

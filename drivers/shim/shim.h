@@ -202,6 +202,7 @@ _Noreturn void session_main(void);
 /* --- network.c: cairn-shim under another name, too --- */
 
 _Noreturn void network_main(void);
+
 /* reader.c: the program by another name; reads the output of a task that has no shim */
 _Noreturn void reader_main(int count, char **words);
 

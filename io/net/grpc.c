@@ -133,18 +133,28 @@ static void on_deadline(struct io_timer *timer)
     http_cancel(request->http);
 }
 
-/* MESSAGE with the five bytes before it; owned by the caller, who wipes it. */
-static unsigned char *frame_of(const void *message, size_t length)
+/* Puts MESSAGE with the five bytes before it at TO; returns how many these are. */
+static size_t put_frame(unsigned char *to, const void *message, size_t length)
 {
-    unsigned char *frame = malloc(GRPC_PREFIX_BYTES + length);
-
-    check(frame != NULL);
-    frame[0] = 0; /* not compressed */
+    to[0] = 0; /* not compressed */
     for (size_t i = 0; i < 4; i++)
-        frame[1 + i] = (unsigned char)(length >> (8 * (3 - i)));
+        to[1 + i] = (unsigned char)(length >> (8 * (3 - i)));
     if (length > 0)
-        memcpy(frame + GRPC_PREFIX_BYTES, message, length);
-    return frame;
+        memcpy(to + GRPC_PREFIX_BYTES, message, length);
+    return GRPC_PREFIX_BYTES + length;
+}
+
+/* All that CALL sends; owned by the caller, who wipes it. */
+static unsigned char *frames_of(const struct grpc_call *call, size_t *ret_length)
+{
+    unsigned char *frames =
+        malloc(2 * GRPC_PREFIX_BYTES + call->message_length + call->last_length);
+
+    check(frames != NULL);
+    *ret_length = put_frame(frames, call->message, call->message_length);
+    if (call->last_message != NULL)
+        *ret_length += put_frame(frames + *ret_length, call->last_message, call->last_length);
+    return frames;
 }
 
 struct grpc_request *grpc_start(struct loop *loop, const struct grpc_call *call, struct err *err)
@@ -165,7 +175,7 @@ struct grpc_request *grpc_start(struct loop *loop, const struct grpc_call *call,
         (void)err_set(err, ERR_INVALID, "the path of its socket is longer than 107 bytes");
         return NULL;
     }
-    if (call->message_length > GRPC_MESSAGE_MAX) {
+    if (call->message_length > GRPC_MESSAGE_MAX || call->last_length > GRPC_MESSAGE_MAX) {
         (void)err_set(err, ERR_LIMIT, "the request has %zu bytes, and %d are allowed",
                       call->message_length, GRPC_MESSAGE_MAX);
         return NULL;
@@ -178,14 +188,15 @@ struct grpc_request *grpc_start(struct loop *loop, const struct grpc_call *call,
     request->timeout_ms = call->timeout_ms;
     request->message_bytes_max = bytes_max;
     request->on_message = call->on_message;
-    unsigned char *frame = frame_of(call->message, call->message_length);
+    size_t body_length;
+    unsigned char *frame = frames_of(call, &body_length);
     const struct http_call http = {
         .method = "POST",
         .url = url,
         .unix_socket = call->unix_socket,
         .headers = headers,
         .body = frame,
-        .body_length = GRPC_PREFIX_BYTES + call->message_length,
+        .body_length = body_length,
         .timeout_ms = endless ? HTTP_ENDLESS : call->timeout_ms + GRACE_MS,
         .body_bytes_max = call->on_message != NULL ? SIZE_MAX : GRPC_PREFIX_BYTES + bytes_max,
         .http2 = true,

@@ -19,7 +19,7 @@ call.  A file `misbehave` there says how it is to be wrong, by words as wire.py 
   dies-late           it ends in mid-start, and the task runs
   deaf                it stops nothing that it is told to stop
   forgets             it finds no task again
-  shrugs              of an end it only says that something went wrong
+  shrugs              of an end, and of a command, it only says that something went wrong
   garbage             what it says of a start is no message
 """
 import json
@@ -64,6 +64,10 @@ M = wire.declare(dict(wire.MESSAGES, **{
     'Signal': 'task_id:1 signal:2',
     'Status': 'id:1 name:2 state:3=int32 started_at:4=Duration completed_at:5=Duration result:6=Exit',
     'Inspected': 'task:1=Status',
+    'ExecSetup': 'task_id:1 command:2* tty:3=bool',
+    'ExecBytes': 'data:1=bytes close:2=bool',
+    'ExecRequest': 'setup:1=ExecSetup stdin:3=ExecBytes',
+    'ExecAnswer': 'stdout:1=ExecBytes stderr:2=ExecBytes exited:3=bool result:4=Exit',
     'Any': 'type_url:1 value:2=bytes',
     'ErrorStatus': 'code:1=int32 message:2 details:3=Any*',
     'Recoverable': 'recoverable:1=bool',
@@ -152,7 +156,7 @@ class Plugin(wire.Base):
 
     def capabilities(self, request, context):
         return M['CapabilitiesAnswer'](capabilities=M['Capabilities'](
-            send_signals=True, network_modes=[0, 1]))
+            send_signals=True, exec=True, network_modes=[0, 1]))
 
     def fingerprint(self, request, context):
         told = None
@@ -278,6 +282,22 @@ class Plugin(wire.Base):
         self.find(request.task_id, context).kill(getattr(signal, request.signal))
         return M['Empty']()
 
+    def exec(self, requests, context):
+        setup = next(requests).setup
+        self.called('exec', setup.task_id)
+        task = self.find(setup.task_id, context)
+        assert next(requests).stdin.close
+        done = subprocess.run(list(setup.command), stdin=subprocess.DEVNULL, capture_output=True,
+                              env=dict(task.config.env), check=False)
+        if self.word() == 'shrugs':
+            context.abort(grpc.StatusCode.UNKNOWN, 'it got lost in the mail')
+        for name in ('stdout', 'stderr'):
+            text = getattr(done, name)
+            for at in range(0, len(text), 1000):
+                yield M['ExecAnswer'](**{name: M['ExecBytes'](data=text[at:at + 1000])})
+            yield M['ExecAnswer'](**{name: M['ExecBytes'](close=True)})
+        yield M['ExecAnswer'](exited=True, result=M['Exit'](exit_code=done.returncode))
+
     def services(self):
         one, many = self.one, self.many
         return {
@@ -294,7 +314,8 @@ class Plugin(wire.Base):
                      'StopTask': one(self.stop, M['Stop']),
                      'DestroyTask': one(self.destroy, M['Destroy']),
                      'InspectTask': one(self.inspect, M['OfTask']),
-                     'SignalTask': one(self.signal, M['Signal'])},
+                     'SignalTask': one(self.signal, M['Signal']),
+                     'ExecTaskStreaming': self.both(self.exec, M['ExecRequest'])},
         }
 
 

@@ -120,6 +120,12 @@ class Base:
             function, request_deserializer=request.FromString,
             response_serializer=lambda message: message.SerializeToString())
 
+    @staticmethod
+    def both(function, request):
+        return grpc.stream_stream_rpc_method_handler(
+            function, request_deserializer=request.FromString,
+            response_serializer=lambda message: message.SerializeToString())
+
     def serve(self, path, services):
         M, one, many = self.M, self.one, self.many
         services.update({

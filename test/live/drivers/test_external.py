@@ -247,6 +247,29 @@ def one_that_is_not_well_gets_no_tasks():
     node.close()
 
 
+def commands_run_in_its_tasks_without_input():
+    node = DriverNode()
+    node.begin()
+    node.run()
+    node.await_running()
+    alloc = node.alloc('job', 'g')['ID']
+
+    def run(*words, flags=('-i=false', '-t=false')):
+        return node.cli('alloc', 'exec', *flags, '-task', 't', alloc, *words, check=False)
+
+    done = run('/bin/sh', '-c', 'echo $NOMAD_TASK_NAME; exit 3')
+    assert (done.returncode, done.stdout) == (3, 't\n'), done
+    done = run('/bin/sh', '-c', 'i=0; while [ $i -lt 10000 ]; do i=$((i+1)); echo line $i; done')
+    assert done.stdout.split('\n')[:-1] == ['line %d' % (i + 1) for i in range(10000)]
+    done = run('/bin/cat', flags=('-i=true', '-t=true'))
+    assert done.returncode != 0 and 'gets no terminal and no input' in done.stdout, done
+    node.misbehave('shrugs')
+    done = run('/bin/true')
+    assert done.returncode != 0 and 'it got lost in the mail' in done.stdout, done
+    node.misbehave(None)
+    node.finish()
+
+
 def main():
     if lacking():
         print(lacking())
@@ -258,7 +281,8 @@ def main():
                 a_start_whose_answer_is_lost_is_not_done_twice,
                 what_fails_is_said_and_tried_again_or_not,
                 what_it_knows_nothing_of_is_no_success,
-                one_that_is_not_well_gets_no_tasks])
+                one_that_is_not_well_gets_no_tasks,
+                commands_run_in_its_tasks_without_input])
 
 
 if __name__ == '__main__':
