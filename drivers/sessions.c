@@ -576,7 +576,7 @@ static struct driver_session *pretend(struct drivers *drivers, const struct run 
     return NULL;
 }
 
-/* In a container. */
+/* In a container, or in a task of a plugin. */
 static struct driver_session *ask_other(struct run *run, const struct texts *command, bool terminal,
                                         const struct driver_session_calls *calls, struct err *err)
 {

@@ -113,7 +113,7 @@ static bool on_message(void *ctx, const void *message, size_t length)
         reading_unpack(&from, &task__exec_answer__descriptor, message, length);
     bool more = said != NULL && take(session, 0, said->output) && take(session, 1, said->errors);
 
-    if (more && said->exited) {
+    if (more && said->exited && !session->over) {
         session->exited = true;
         session->code = said->result == NULL ? 0 : said->result->code;
     }
@@ -153,13 +153,6 @@ static size_t refuse_input(void *ctx, const char *bytes, size_t length)
     return 0;
 }
 
-static void resize(void *ctx, uint16_t rows, uint16_t columns)
-{
-    (void)ctx; /* what has no terminal has no size */
-    (void)rows;
-    (void)columns;
-}
-
 static void end_it(void *ctx)
 {
     struct external_session *session = ctx;
@@ -174,7 +167,7 @@ static void end_it(void *ctx)
 }
 
 const struct session_way external_session_way = {
-    .end = end_it, .hold = hold_it, .write = refuse_input, .resize = resize};
+    .end = end_it, .hold = hold_it, .write = refuse_input};
 
 void *external_session_new(struct run *run, const struct texts *command, bool terminal,
                            const struct driver_session_calls *calls, struct err *err)

@@ -49,6 +49,7 @@ FINDERS = [
     ('checks', [[OUT + '/test/fsm/test_tables', 'checks']], 10),
     ('units', [[OUT + '/test/core/test_aside'], [OUT + '/test/core/test_lanes'],
                [OUT + '/test/core/test_restore'], [OUT + '/test/fsm/test_csi'],
+               [OUT + '/test/plugins/test_driver'], [OUT + '/test/drivers/external/test_ask'],
                [OUT + '/test/fsm/test_plugin'], [OUT + '/test/fsm/test_volumes'],
                [OUT + '/test/fsm/test_rollout'], [OUT + '/test/server/test_rollout'],
                [OUT + '/test/server/test_claims'], [OUT + '/test/server/test_provision'],
