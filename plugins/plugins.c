@@ -160,9 +160,10 @@ void plugins_drop(struct plugins *plugins, const char *name)
     struct plugin_held *plugin = held_find(plugins, name);
     char directory[PATH_SIZE];
 
+    bool leaves = plugin != NULL && process_is(plugin->process, PROCESS_LEAVES_TASKS);
     if (plugin != NULL)
         held_free(plugin);
-    if (path_join(directory, plugins->directory, name) == 0)
+    if (!leaves && path_join(directory, plugins->directory, name) == 0)
         (void)tree_remove(AT_FDCWD, directory, NULL); /* what stays is found and used again */
 }
 

@@ -74,7 +74,8 @@ struct plugin_place {
  * ERR_LIMIT: the path of state_dir is too long. */
 int plugins_add(struct plugins *plugins, const struct plugin_place *place, struct err *err);
 
-/* It is forgotten, and its files are removed; it has ended. */
+/* It is forgotten, and its files are removed; it has ended.  Those of a driver stay: by what tasks
+ * that it has left have there they are found when it is named again. */
 void plugins_drop(struct plugins *plugins, const char *name);
 
 /* --- what its machine wants --- */

@@ -247,6 +247,41 @@ def one_that_is_not_well_gets_no_tasks():
     node.close()
 
 
+def tasks_wait_for_a_plugin_that_is_named_again():
+    node = DriverNode()
+    node.begin()
+    node.run(COUNTS % node.base)
+    node.await_running()
+    node.kill()
+    node.write(blocks='')
+    node.start()
+    wait_for('the plugin to end', lambda: not node.processes() and node.plugin() is None)
+    assert node.payloads() and node.running()
+    node.kill()
+    node.write()
+    node.start()
+    node.await_calls('recover')
+    node.go()
+    wait_for('its end', node.dead)
+    assert exit_codes(node.dead()) == [7], node.dead()
+    node.finish()
+    # Another configuration is another process, and the same task.
+    node = DriverNode()
+    node.begin()
+    node.run(COUNTS % node.base)
+    node.await_running()
+    pid = node.plugin()['Pid']
+    node.kill()
+    node.write(plugin='shell = "/bin/dash"')
+    node.start()
+    node.await_calls('recover')
+    assert node.await_ready() != pid and start_ticks(pid) is None
+    node.go()
+    wait_for('its end', node.dead)
+    assert exit_codes(node.dead()) == [7], node.dead()
+    node.finish()
+
+
 def commands_run_in_its_tasks_without_input():
     node = DriverNode()
     node.begin()
@@ -282,6 +317,7 @@ def main():
                 what_fails_is_said_and_tried_again_or_not,
                 what_it_knows_nothing_of_is_no_success,
                 one_that_is_not_well_gets_no_tasks,
+                tasks_wait_for_a_plugin_that_is_named_again,
                 commands_run_in_its_tasks_without_input])
 
 
