@@ -213,6 +213,9 @@ int output_begin(struct external *external, struct err *err);
 /* The same of one that runs, and only said if it cannot be. */
 void output_see(struct external *external);
 
+/* The one that may still read of a task that has ended. */
+void output_find(struct external *external);
+
 /* All that comes is read to its end; ON_DRAINED when that is written. */
 void output_drain(struct external *external, void (*on_drained)(struct external *external));
 bool output_is_open(const struct external *external);

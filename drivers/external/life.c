@@ -468,6 +468,7 @@ static void on_destroyed(void *ctx, const struct grpc_reply *reply)
         return;
     struct run *run = external->run;
     if (reply->status == GRPC_OK || external_is_unknown(reply)) {
+        output_find(external); /* an earlier life of ours may have told it nothing */
         output_drain(external, on_read_out);
         run_at(run, DRAIN_BOUND_MS, on_not_read_out);
         if (!output_is_open(external))

@@ -140,6 +140,17 @@ static bool find(struct external *external, int task_fd)
     return true;
 }
 
+void output_find(struct external *external)
+{
+    const struct run *run = external->run;
+    char name[KEY_NAME_SIZE];
+
+    check(key_name(&run->key, name, NULL) == 0);
+    scoped_fd int task_fd = openat(run->drivers->shim_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (task_fd >= 0 && external->reader_fd < 0)
+        (void)find(external, task_fd); /* none: it has ended */
+}
+
 int output_begin(struct external *external, struct err *err)
 {
     const struct run *run = external->run;
@@ -188,10 +199,10 @@ static void on_gone(struct io_watch *watch, int events)
     io_watch_stop(watch);
     (void)close(external->reader_fd); /* of a process, not of data */
     external->reader_fd = -1;
-    if (on_drained == NULL)
-        output_see(external);
-    else
+    if (on_drained != NULL)
         on_drained(external);
+    else if (!external->has_ended)
+        output_see(external);
 }
 
 void output_drain(struct external *external, void (*on_drained)(struct external *external))

@@ -70,6 +70,18 @@ def what_it_knows_nothing_of_is_no_success():
         node.finish()
 
 
+def who_reads_its_output_and_hangs_is_ended():
+    node = DriverNode()
+    node.begin()
+    node.run('sleep 1000')
+    node.await_running()
+    os.kill(node.readers()[0], signal.SIGSTOP)
+    for pid in node.payloads():
+        os.kill(pid, signal.SIGKILL)
+    wait_for('its end', node.dead)  # which waits for its last output, for some seconds
+    node.finish()
+
+
 def one_that_is_not_well_gets_no_tasks():
     node = DriverNode()
     node.misbehave('ill')
@@ -106,6 +118,7 @@ def main():
     return tap([a_start_whose_answer_is_lost_is_not_done_twice,
                 what_fails_is_said_and_tried_again_or_not,
                 what_it_knows_nothing_of_is_no_success,
+                who_reads_its_output_and_hangs_is_ended,
                 one_that_is_not_well_gets_no_tasks])
 
 
