@@ -49,7 +49,7 @@ enum {
     SPEC_NAMESPACE_SIZE = 96,
     SPEC_DRIVER_SIZE = 64,
     SPEC_PORTS_MAX = 128,             /* of a group and its tasks together */
-    SPEC_PORT_LABEL_SIZE = 64,        /* with its NUL; the same for the name of a host network */
+    SPEC_PORT_LABEL_SIZE = 80,        /* with its NUL; the same for the name of a host network */
     ADDRESS_SIZE = 46,                /* an IP address as text, with its NUL */
     SPEC_VOLUMES_MAX = 32,            /* of a group */
     SPEC_MOUNTS_MAX = 64,             /* of a task */
@@ -73,6 +73,9 @@ enum {
     SPEC_SERVICE_META_MAX = 60,      /* entries of a service of Consul, whose agent takes 64 */
     SPEC_CHECK_COMMAND_SIZE = 4096,  /* of a check that is a script */
     SPEC_CHECK_NOTES_SIZE = 4096,
+    SPEC_UPSTREAMS_MAX = 64,           /* of the sidecar of a service */
+    SPEC_EXPOSED_MAX = 64,             /* paths that it lets through */
+    SPEC_PROXY_CONFIG_SIZE = 8 << 10,  /* of it or of one upstream, with its NUL */
     SPEC_PAYLOAD_BYTES_MAX = 16 << 10, /* of a dispatch */
     SPEC_SOURCE_URL_SIZE = 4096,       /* of an artifact */
     SPEC_SOURCE_SIZE = 112,            /* the name or id of a volume, with an alloc's index */

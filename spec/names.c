@@ -6,7 +6,7 @@
 #include <string.h>
 
 _Static_assert((int)SPEC_NAME_MAX == 95 && (int)SPEC_NAMESPACE_MAX == 95 &&
-                   (int)SPEC_PORT_LABEL_SIZE == 64,
+                   (int)SPEC_PORT_LABEL_SIZE == 80,
                "the messages say so");
 
 /* What no name may be. */
@@ -125,7 +125,7 @@ const char *spec_port_label_fault(const char *text)
         return "must not be empty";
     if (strspn(text, allowed) != strlen(text))
         return "may contain letters, digits, \"_\", \"-\" and \".\" only";
-    return strlen(text) >= SPEC_PORT_LABEL_SIZE ? "is too long, it may have 63 bytes" : NULL;
+    return strlen(text) >= SPEC_PORT_LABEL_SIZE ? "is too long, it may have 79 bytes" : NULL;
 }
 
 const char *spec_volume_name_fault(const char *text)

@@ -271,6 +271,43 @@ struct spec_check {
     uint32_t before_passing, before_critical, before_warning;
 };
 
+/* What a sidecar reaches for its tasks, at an address of theirs.  Texts are not yet interpolated.
+ */
+struct spec_upstream {
+    const char *name, *peer, *type, *datacenter; /* of the service there */
+    const char *address;                         /* "": loopback */
+    uint16_t port;                               /* 0: it is a socket */
+    const char *socket, *socket_mode;
+    const char *mesh_gateway; /* the mode, "": as Consul's configuration has it */
+    const char *config_json;  /* an object */
+};
+
+/* A path of a service that its sidecar lets anybody ask for. */
+struct spec_exposed {
+    const char *path, *protocol;
+    const char *listener; /* the label of a port of the group */
+    uint16_t port;        /* that the service has it at */
+};
+
+/* How a service of Consul takes part in the mesh.  Texts are not yet interpolated. */
+struct spec_connect {
+    bool native;      /* the task does all itself; else it has a sidecar, and all below */
+    const char *port; /* the label of its port */
+    struct spec_texts tags;
+    struct spec_pairs meta;
+    bool no_tcp_check;
+    const char *service_address; /* where the sidecar reaches the service, "": loopback */
+    uint16_t service_port;       /* 0: the service's own */
+    const char *config_json;     /* an object */
+    struct spec_upstream *upstreams;
+    size_t upstreams_count;
+    struct spec_exposed *exposed;
+    size_t exposed_count;
+};
+
+/* What a task is to a service of its group that is in the mesh. */
+enum spec_connect_kind { CONNECT_NOTHING, CONNECT_NATIVE, CONNECT_PROXY };
+
 /* Where a service is registered. */
 enum spec_provider { PROVIDER_NOMAD, PROVIDER_CONSUL };
 
@@ -286,6 +323,7 @@ struct spec_service {
     struct spec_pairs meta, canary_meta;     /* of Consul only, as the rest */
     bool tag_override;                       /* enable_tag_override */
     uint32_t weight_passing, weight_warning; /* 0: not given */
+    const struct spec_connect *connect;      /* NULL: it takes no part in the mesh */
     struct spec_check *checks;
     size_t checks_count; /* at most SPEC_CHECKS_MAX of an alloc */
 };
@@ -343,7 +381,9 @@ struct task_spec {
     struct spec_volume_mount *volume_mounts;
     size_t volume_mounts_count;         /* at most SPEC_MOUNTS_MAX */
     struct spec_csi_plugin *csi_plugin; /* NULL: it is none */
-    const char *payload_file;           /* in `local`, for the alloc's payload; "": nowhere */
+    enum spec_connect_kind connect;
+    const char *connect_service; /* the name of that service, not interpolated */
+    const char *payload_file;    /* in `local`, for the alloc's payload; "": nowhere */
     struct spec_identity identity;
     struct spec_named_identity *identities;
     size_t identities_count; /* at most SPEC_IDENTITIES_MAX */

@@ -191,6 +191,8 @@ static void default_group(struct jobspec_work *work, const json_t *job, json_t *
     size_t i;
 
     jobspec_default_scaling(group);
+    jobspec_default_services(job, group);
+    jobspec_default_connect(work, group);
     json_t *disk = need_object(group, "EphemeralDisk");
     set_missing(disk, "SizeMB", json_integer(300));
     set_missing(disk, "Sticky", json_false());
@@ -213,7 +215,6 @@ static void default_group(struct jobspec_work *work, const json_t *job, json_t *
     }
     default_operands(group);
     json_array_foreach(jobspec_list(group, "Tasks"), i, task) default_task(work, task, restart);
-    jobspec_default_services(job, group);
 }
 
 /* Go prints a block that is not set as one whose fields are all zero. */
@@ -620,6 +621,7 @@ static void check_group(struct jobspec_work *work, const json_t *job, const json
     jobspec_check_volumes(work, job, group);
     jobspec_check_csi_plugins(work, group);
     jobspec_check_services(work, group);
+    jobspec_check_connect(work, group);
     char saved[sizeof(work->where)];
     (void)text_copy(saved, sizeof(saved), work->where);
     json_array_foreach(tasks, i, task)

@@ -316,6 +316,7 @@ static void decode_task(struct decoding *decoding, const json_t *from, const jso
     decode_actions(decoding, from, task);
     decode_templates(decoding, from, task);
     decode_payload_file(decoding, from, task);
+    decode_kind(decoding, from, task);
 }
 
 /* --- ports --- */

@@ -50,4 +50,9 @@ void decode_identities(struct decoding *decoding, const json_t *alloc, const jso
 /* Those of GROUP and its tasks, after the tasks, whose names they have (decode_services.c). */
 void decode_services(struct decoding *decoding, const json_t *group, struct alloc_spec *spec);
 
+/* How SERVICE takes part in the mesh of Consul, NULL: it does not; and what a task is to one that
+ * does (decode_connect.c). */
+const struct spec_connect *decode_connect(struct decoding *decoding, const json_t *service);
+void decode_kind(struct decoding *decoding, const json_t *from, struct task_spec *task);
+
 #endif

@@ -149,6 +149,11 @@ void jobspec_check_task_services(struct jobspec_work *work, const json_t *group,
 bool spec_address_mode(const char *text, enum spec_address_mode *ret_mode);
 bool spec_check_type(const char *text, enum spec_check_type *ret_type);
 
+/* How services of GROUP, which have their names, take part in the mesh of Consul (connect.c): their
+ * sidecars, with ports, before those get their defaults; and what is wrong. */
+void jobspec_default_connect(const struct jobspec_work *work, json_t *group);
+void jobspec_check_connect(struct jobspec_work *work, const json_t *group);
+
 /* The csi_plugin blocks of tasks, in the same way. */
 void jobspec_default_csi_plugin(json_t *task);
 void jobspec_check_csi_plugins(struct jobspec_work *work, const json_t *group);

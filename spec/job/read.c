@@ -362,7 +362,7 @@ static void read_attribute(struct jobspec_work *work, const struct hcl_scope *sc
         }
         return;
     }
-    if (field->fate == FATE_REFUSED) {
+    if (field->fate == FATE_REFUSED || field->fate == FATE_SERVED) {
         if (!jobspec_is_empty(value))
             refuse(work, field, attribute->place, false);
     } else {
@@ -665,11 +665,12 @@ static void read_named(struct jobspec_work *work, const struct jobspec_field *fi
 }
 
 /* What of a served job is nobody's business here: servers alone act on it, or nobody does.  Of
- * services and restarts other fields get it as theirs. */
+ * services and restarts other fields get it as theirs, and there is one Consul. */
 static bool is_of_servers(const struct jobspec_schema *schema, const struct jobspec_field *field)
 {
-    return field->fate == FATE_KEPT || (field->fate == FATE_PLACE && schema != &jobspec_service &&
-                                        field->block != &jobspec_restart);
+    return field->fate == FATE_KEPT ||
+           (field->fate == FATE_PLACE && schema != &jobspec_service && schema != &jobspec_consul &&
+            field->block != &jobspec_restart && field->block != &jobspec_consul);
 }
 
 /* Go has a value for all that nobody said.  Numbers are as they are meant, and so are lists of

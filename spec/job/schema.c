@@ -513,7 +513,8 @@ static const struct jobspec_field check_fields[] = {
     WHOLE("failures_before_critical", "FailuresBeforeCritical", FATE_RUN, 0, WHOLE_MAX),
     WHOLE("failures_before_warning", "FailuresBeforeWarning", FATE_RUN, 0, WHOLE_MAX),
     KEPT("advertise", "Advertise", TEXT, 0, NULL, "checks ask where their address_mode says"),
-    REFUSED("expose", "Expose", "remove it: Consul Connect is not available yet"),
+    {"expose", "Expose", KIND_BOOL, FATE_SERVED, 0, 0, NULL,
+     "write an expose block into the proxy of its service"},
     SERVER("Id"),
 };
 SCHEMA(jobspec_service_check, "check", NULL, check_fields);
@@ -523,6 +524,95 @@ static const struct jobspec_field weights_fields[] = {
     WHOLE("warning", "Warning", FATE_RUN, 0, UINT16_MAX),
 };
 static SCHEMA(weights, "weights", NULL, weights_fields);
+
+/* --- Connect --- */
+
+#define OF_ENTERPRISE "remove it: namespaces and partitions are those of Consul Enterprise"
+#define NO_GATEWAYS "remove it: gateways of Consul Connect are not supported yet"
+
+static const struct jobspec_field mesh_gateway_fields[] = {
+    TEXT("mode", "Mode", FATE_RUN),
+};
+static SCHEMA(mesh_gateway, "mesh_gateway", NULL, mesh_gateway_fields);
+
+static const struct jobspec_field upstream_fields[] = {
+    TEXT("destination_name", "DestinationName", FATE_RUN),
+    TEXT("destination_peer", "DestinationPeer", FATE_RUN),
+    TEXT("destination_type", "DestinationType", FATE_RUN),
+    TEXT("datacenter", "Datacenter", FATE_RUN),
+    WHOLE("local_bind_port", "LocalBindPort", FATE_RUN, 0, UINT16_MAX),
+    TEXT("local_bind_address", "LocalBindAddress", FATE_RUN),
+    TEXT("local_bind_socket_path", "LocalBindSocketPath", FATE_RUN),
+    TEXT("local_bind_socket_mode", "LocalBindSocketMode", FATE_RUN),
+    BLOCK("mesh_gateway", "MeshGateway", FATE_RUN, &mesh_gateway),
+    {"config", "Config", KIND_CONFIG, FATE_RUN, 0, 0, NULL, NULL},
+    REFUSED("destination_namespace", "DestinationNamespace", OF_ENTERPRISE),
+    REFUSED("destination_partition", "DestinationPartition", OF_ENTERPRISE),
+};
+SCHEMA(jobspec_upstream, "upstreams", NULL, upstream_fields);
+
+static const struct jobspec_field expose_path_fields[] = {
+    TEXT("path", "Path", FATE_RUN),
+    TEXT("protocol", "Protocol", FATE_RUN),
+    WHOLE("local_path_port", "LocalPathPort", FATE_RUN, 0, UINT16_MAX),
+    TEXT("listener_port", "ListenerPort", FATE_RUN),
+};
+SCHEMA(jobspec_expose_path, "path", NULL, expose_path_fields);
+
+static const struct jobspec_field expose_fields[] = {
+    BLOCKS("path", "Paths", FATE_RUN, &jobspec_expose_path),
+    REFUSED(NULL, "Path", "write Paths"),
+};
+static SCHEMA(expose, "expose", NULL, expose_fields);
+
+static const struct jobspec_field proxy_fields[] = {
+    TEXT("local_service_address", "LocalServiceAddress", FATE_RUN),
+    WHOLE("local_service_port", "LocalServicePort", FATE_RUN, 0, UINT16_MAX),
+    BLOCKS("upstreams", "Upstreams", FATE_RUN, &jobspec_upstream),
+    BLOCK("expose", "Expose", FATE_RUN, &expose),
+    {"config", "Config", KIND_CONFIG, FATE_RUN, 0, 0, NULL, NULL},
+    REFUSED(NULL, "ExposeConfig", "write Expose"),
+    REFUSED("transparent_proxy", "TransparentProxy",
+            "remove it: transparent proxies are not supported yet"),
+};
+static SCHEMA(proxy, "proxy", NULL, proxy_fields);
+
+static const struct jobspec_field sidecar_service_fields[] = {
+    TEXTS("tags", "Tags", FATE_RUN),
+    TEXT("port", "Port", FATE_RUN),
+    BLOCK("proxy", "Proxy", FATE_RUN, &proxy),
+    BOOL("disable_default_tcp_check", "DisableDefaultTCPCheck", FATE_RUN),
+    MAP("meta", "Meta", FATE_RUN),
+};
+SCHEMA(jobspec_sidecar_service, "sidecar_service", NULL, sidecar_service_fields);
+
+/* What the task of the sidecar is otherwise than it would be: connect.c puts it there. */
+static const struct jobspec_field sidecar_task_fields[] = {
+    TEXT("name", "Name", FATE_PLACE),
+    TEXT("driver", "Driver", FATE_PLACE),
+    TEXT("user", "User", FATE_PLACE),
+    {"config", "Config", KIND_CONFIG, FATE_PLACE, 0, 0, NULL, NULL},
+    MAP("env", "Env", FATE_PLACE),
+    BLOCK("resources", "Resources", FATE_PLACE, &jobspec_resources),
+    MAP("meta", "Meta", FATE_PLACE),
+    DURATION("kill_timeout", "KillTimeout", FATE_PLACE),
+    BLOCK("logs", "LogConfig", FATE_PLACE, &jobspec_logs),
+    DURATION("shutdown_delay", "ShutdownDelay", FATE_PLACE),
+    TEXT("kill_signal", "KillSignal", FATE_PLACE),
+    BLOCKS("volume_mount", "VolumeMounts", FATE_PLACE, &jobspec_volume_mount),
+    REFUSED("identity", "Identities", "remove it: servers sign identities"),
+};
+SCHEMA(jobspec_sidecar_task, "sidecar_task", NULL, sidecar_task_fields);
+
+static const struct jobspec_field connect_fields[] = {
+    BOOL("native", "Native", FATE_RUN),
+    BLOCK("sidecar_service", "SidecarService", FATE_RUN, &jobspec_sidecar_service),
+    BLOCK("sidecar_task", "SidecarTask", FATE_PLACE, &jobspec_sidecar_task),
+    REFUSED("gateway", "Gateway", NO_GATEWAYS),
+};
+SCHEMA(jobspec_connect, "connect", NULL, connect_fields);
+
+/* --- services, again --- */
 
 static const struct jobspec_field service_fields[] = {
     TEXT("name", "Name", FATE_RUN),
@@ -541,9 +631,9 @@ static const struct jobspec_field service_fields[] = {
     BOOL("enable_tag_override", "EnableTagOverride", FATE_RUN),
     BLOCK("weights", "Weights", FATE_RUN, &weights),
     KEPT("tagged_addresses", "TaggedAddresses", MAP, 0, NULL, "a service has one address"),
-    KEPT("kind", "Kind", TEXT, 0, NULL, "it is for Consul Connect, which is not available yet"),
-    KEPT("cluster", "Cluster", TEXT, 0, NULL, "there is one, \"default\""),
-    REFUSED("connect", "Connect", "remove it: Consul Connect is not available yet"),
+    KEPT("kind", "Kind", TEXT, 0, NULL, "services of Consul are of no other kind"),
+    TEXT("cluster", "Cluster", FATE_PLACE), /* there is one: connect.c */
+    BLOCK("connect", "Connect", FATE_RUN, &jobspec_connect),
     REFUSED("identity", "Identity", "remove it: services get no identity tokens yet"),
     SERVER("Id"),
     SERVER("Namespace"),
@@ -576,12 +666,12 @@ static const struct jobspec_field task_fields[] = {
     KEPT("affinity", "Affinities", BLOCKS, 0, &jobspec_affinity, ONE_NODE),
     BLOCKS("constraint", "Constraints", FATE_PLACE, &jobspec_constraint),
     BLOCKS("artifact", "Artifacts", FATE_RUN, &artifact),
-    REFUSED("consul", "Consul", "remove it: cairn does not talk to Consul yet"),
+    REFUSED("consul", "Consul", "remove it: tasks get no tokens of Consul by their identities yet"),
     BLOCK("csi_plugin", "CSIPluginConfig", FATE_RUN, &csi_plugin),
     BLOCK("dispatch_payload", "DispatchPayload", FATE_RUN, &dispatch_payload),
     BLOCKS_SERVED("identity", "Identities", &named_identity, NO_IDENTITY),
     BLOCK_SERVED("Identity", &identity, NO_IDENTITY),
-    REFUSED("kind", "Kind", "remove it: Consul Connect is not available yet"),
+    TEXT("kind", "Kind", FATE_RUN),
     REFUSED("scaling", "ScalingPolicies",
             "remove it: what a task asks for is not scaled (in Nomad that needs Enterprise)"),
     REFUSED("schedule", "Schedule", "remove it: tasks run all the time"),
@@ -592,6 +682,13 @@ static const struct jobspec_field task_fields[] = {
     BLOCKS("volume_mount", "VolumeMounts", FATE_RUN, &jobspec_volume_mount),
 };
 SCHEMA(jobspec_task, "task", "Name", task_fields);
+
+static const struct jobspec_field group_consul_fields[] = {
+    TEXT("cluster", "Cluster", FATE_PLACE),
+    REFUSED("namespace", "Namespace", OF_ENTERPRISE),
+    REFUSED("partition", "Partition", OF_ENTERPRISE),
+};
+SCHEMA(jobspec_consul, "consul", NULL, group_consul_fields);
 
 static const struct jobspec_field group_fields[] = {
     TEXT(NULL, "Name", FATE_RUN),
@@ -615,7 +712,7 @@ static const struct jobspec_field group_fields[] = {
     KEPT("stop_after_client_disconnect", "StopAfterClientDisconnect", DURATION, DURATION_MAX, NULL,
          NO_SERVER),
     KEPT("prevent_reschedule_on_lost", "PreventRescheduleOnLost", BOOL, 0, NULL, FOR_SERVERS),
-    REFUSED("consul", "Consul", "remove it: cairn does not talk to Consul yet"),
+    BLOCK("consul", "Consul", FATE_PLACE, &jobspec_consul),
     BLOCKS("network", "Networks", FATE_RUN, &jobspec_network),
     BLOCKS("service", "Services", FATE_RUN, &jobspec_service),
     REFUSED("vault", NULL, "remove it: cairn does not talk to Vault yet"),
@@ -644,8 +741,8 @@ static const struct jobspec_field job_fields[] = {
     BLOCK("reschedule", "Reschedule", FATE_PLACE, &jobspec_reschedule),
     KEPT("migrate", "Migrate", BLOCK, 0, &jobspec_migrate, ONE_NODE),
     KEPT("ui", "UI", BLOCK, 0, &ui, "there is no web UI yet"),
-    REFUSED("consul_token", "ConsulToken", "remove it: cairn does not talk to Consul yet"),
-    REFUSED(NULL, "ConsulNamespace", "remove it: cairn does not talk to Consul yet"),
+    REFUSED("consul_token", "ConsulToken", "remove it: the agent has its own token"),
+    REFUSED(NULL, "ConsulNamespace", OF_ENTERPRISE),
     REFUSED(NULL, "Dispatched", ONLY_DISPATCHED),
     REFUSED("multiregion", "Multiregion", "remove it: this node stands alone in its region"),
     BLOCK("parameterized", "ParameterizedJob", FATE_PLACE, &parameterized),
@@ -694,11 +791,28 @@ const struct jobspec_field *jobspec_by_json(const struct jobspec_schema *schema,
 const struct jobspec_schema *jobspec_home_of(const struct jobspec_schema *schema, const char *name)
 {
     static const struct jobspec_schema *const all[] = {
-        &jobspec_task,          &jobspec_group_schema, &jobspec_job,          &jobspec_resources,
-        &jobspec_restart,       &jobspec_logs,         &jobspec_lifecycle,    &jobspec_disk,
-        &jobspec_update,        &jobspec_reschedule,   &jobspec_migrate,      &jobspec_network,
-        &jobspec_port,          &jobspec_volume,       &jobspec_volume_mount, &jobspec_service,
+        &jobspec_task,
+        &jobspec_group_schema,
+        &jobspec_job,
+        &jobspec_resources,
+        &jobspec_restart,
+        &jobspec_logs,
+        &jobspec_lifecycle,
+        &jobspec_disk,
+        &jobspec_update,
+        &jobspec_reschedule,
+        &jobspec_migrate,
+        &jobspec_network,
+        &jobspec_port,
+        &jobspec_volume,
+        &jobspec_volume_mount,
+        &jobspec_service,
         &jobspec_service_check,
+        &jobspec_connect,
+        &jobspec_sidecar_service,
+        &jobspec_sidecar_task,
+        &jobspec_upstream,
+        &jobspec_expose_path,
     };
 
     for (size_t i = 0; i < COUNT_OF(all); i++) {

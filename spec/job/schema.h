@@ -65,7 +65,9 @@ extern const struct jobspec_schema jobspec_job, jobspec_group_schema, jobspec_ta
     jobspec_resources, jobspec_logs, jobspec_lifecycle, jobspec_disk, jobspec_constraint,
     jobspec_affinity, jobspec_spread, jobspec_update, jobspec_reschedule, jobspec_migrate,
     jobspec_disconnect, jobspec_network, jobspec_port, jobspec_volume, jobspec_volume_mount,
-    jobspec_scaling, jobspec_service, jobspec_service_check, jobspec_check_restart;
+    jobspec_scaling, jobspec_service, jobspec_service_check, jobspec_check_restart, jobspec_connect,
+    jobspec_sidecar_service, jobspec_sidecar_task, jobspec_upstream, jobspec_expose_path,
+    jobspec_consul;
 
 /* The row with this name, or NULL; JSON names match in any case, as Go matches them. */
 const struct jobspec_field *jobspec_by_hcl(const struct jobspec_schema *schema, const char *name);

@@ -83,18 +83,40 @@ static void put_disk(json_t *group, const json_t *given)
     check(json_object_set_new(group, "EphemeralDisk", copy) == 0);
 }
 
-/* Servers from 1.7 to 1.9 give each GROUP a block that names the only cluster, and asks for nothing
- * there; of a task the same block asks for a token. */
-static void drop_consul(json_t *group)
+/* Paths of checks that were to be exposed are among those of the proxy. */
+static json_t *prepare_service(const json_t *service)
 {
-    const json_t *consul = json_object_get(group, "Consul");
-    json_t *rest = json_is_object(consul) ? copy_of(consul) : NULL;
+    json_t *copy = copy_of(service), *checks = json_array(), *one;
+    size_t i;
 
-    if (text_equal(text_of(rest, "Cluster"), "default"))
-        (void)json_object_del(rest, "Cluster"); /* it is there */
-    if (rest != NULL && jobspec_is_empty(rest))
-        (void)json_object_del(group, "Consul"); /* likewise */
-    json_decref(rest);
+    json_array_foreach(json_object_get(service, "Checks"), i, one)
+    {
+        json_t *prepared = json_is_object(one) ? copy_of(one) : json_incref(one);
+
+        if (json_is_object(one))
+            (void)json_object_del(prepared, "Expose"); /* missing is fine */
+        check(json_array_append_new(checks, prepared) == 0);
+    }
+    check(json_object_set_new(copy, "Checks", checks) == 0);
+    return copy;
+}
+
+static void prepare_services(json_t *group)
+{
+    const json_t *list = json_object_get(group, "Services"), *service;
+    json_t *services = json_array();
+    size_t i;
+
+    json_array_foreach(list, i, service)
+    {
+        json_t *prepared = json_is_object(service) ? prepare_service(service)
+                                                   : json_incref((json_t *)(uintptr_t)service);
+
+        check(json_array_append_new(services, prepared) == 0);
+    }
+    if (json_is_array(list))
+        check(json_object_set(group, "Services", services) == 0);
+    json_decref(services);
 }
 
 static json_t *prepare_group(const json_t *group, const json_t *given)
@@ -104,7 +126,7 @@ static json_t *prepare_group(const json_t *group, const json_t *given)
     size_t i;
 
     put_disk(copy, given);
-    drop_consul(copy);
+    prepare_services(copy);
     json_array_foreach(list, i, task)
     {
         json_t *prepared = json_is_object(task) ? prepare_task(task, given)

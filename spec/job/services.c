@@ -168,7 +168,8 @@ static void default_service(const struct names *names, json_t *service)
         set_text(service, "OnUpdate", "require_healthy");
     if (*text_of(service, "TaskName") == '\0' && names->of_task)
         set_text(service, "TaskName", names->task);
-    set_missing(service, "Cluster", json_string("default"));
+    if (*text_of(service, "Cluster") == '\0')
+        set_text(service, "Cluster", "default");
     json_array_foreach(jobspec_list(service, "Checks"), i, check_of)
         default_check(service, check_of);
     (void)json_object_del(service, "CheckRestart"); /* each check has its own */

@@ -69,12 +69,18 @@ static const struct {
     {"service", "TaskName", "spec/job/services.c: each check has its own of it"},
     {"service", "OnUpdate", "spec/job/services.c: each check has its own of it"},
     {"service", "CheckRestart", "spec/job/services.c: each check has its own of it"},
+    {"service", "Cluster", "spec/job/connect.c: there is one"},
+    {"group", "Consul", "spec/job/connect.c: there is one"},
+    {"consul", "Cluster", "spec/job/connect.c: there is one"},
+    {"connect", "SidecarTask", "spec/job/connect.c: it goes into the task"},
+    {"sidecar_task", NULL, "spec/job/connect.c: it goes into the task"},
 };
 
 static bool is_placed_by(const char *block, const char *field)
 {
     for (size_t i = 0; i < COUNT_OF(placed_by); i++) {
-        if (text_equal(placed_by[i].block, block) && text_equal(placed_by[i].field, field))
+        if (text_equal(placed_by[i].block, block) &&
+            (placed_by[i].field == NULL || text_equal(placed_by[i].field, field)))
             return true;
     }
     return false;
@@ -128,12 +134,19 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
         {"Method", "PUT"},
         {"Protocol", "https"},
         {"InitialStatus", "warning"},
+        {"Cluster", "default"},
+        {"Kind", "connect-native:web"},
+        {"ListenerPort", "p"},
     };
 
     switch (field->kind) {
     case KIND_TEXT:
         if (text_equal(schema->name, "network") && text_equal(field->json, "Mode"))
             return json_string("host");
+        if (text_equal(schema->name, "mesh_gateway"))
+            return json_string("local");
+        if (schema == &jobspec_expose_path && text_equal(field->json, "Protocol"))
+            return json_string("http2");
         if (schema == &jobspec_volume && text_equal(field->json, "Type"))
             return json_string("host");
         if (schema == &jobspec_volume && text_equal(field->json, "AttachmentMode"))
@@ -208,13 +221,35 @@ static json_t *service(void)
     return json_pack("{s:s, s:s}", "Provider", "consul", "PortLabel", "p");
 }
 
-static bool is_of_service(const struct path *path)
+static bool leads_by(const struct path *path, const char *block)
 {
     for (size_t i = 0; i < path->length; i++) {
-        if (text_equal(path->blocks[i]->json, "Services"))
+        if (text_equal(path->blocks[i]->json, block))
             return true;
     }
     return false;
+}
+
+static bool is_of_service(const struct path *path)
+{
+    return leads_by(path, "Services");
+}
+
+/* Only services of groups are in the mesh (test_connect.c), whose tasks have no ports of theirs. */
+static bool is_of_none(const struct path *path)
+{
+    return leads_by(path, "Connect") && (leads_by(path, "Tasks") || leads_by(path, "Networks"));
+}
+
+/* An upstream, and a path that is exposed. */
+static json_t *upstream(void)
+{
+    return json_pack("{s:s, s:i}", "DestinationName", "db", "LocalBindPort", 5000);
+}
+
+static json_t *exposed(void)
+{
+    return json_pack("{s:s, s:i, s:s}", "Path", "/", "LocalPathPort", 80, "ListenerPort", "p");
 }
 
 /* What else the group of RAW must say for PATH. */
@@ -225,7 +260,9 @@ static void surround(const struct path *path, json_t *raw)
     if (is_of_service(path))
         assert_int_equal(
             json_object_set_new(group, "Networks",
-                                json_pack("[{s:[{s:s}]}]", "DynamicPorts", "Label", "p")),
+                                json_pack("[{s:s, s:[{s:s}]}]", "Mode",
+                                          leads_by(path, "Connect") ? "bridge" : "host",
+                                          "DynamicPorts", "Label", "p")),
             0);
 }
 
@@ -274,6 +311,14 @@ static void complete(const struct path *path, const struct jobspec_schema *schem
         rest = json_pack("{s:i}", "Canary", 1);
     if (schema == &jobspec_network && text_equal(field->json, "Hostname"))
         rest = json_pack("{s:s}", "Mode", "none");
+    if (schema == &jobspec_connect && !text_equal(field->json, "Native"))
+        rest = json_pack("{s:{}}", "SidecarService");
+    if (schema == &jobspec_upstream)
+        rest = upstream();
+    if (text_equal(field->json, "LocalBindSocketPath"))
+        (void)json_object_del(rest, "LocalBindPort"); /* one or the other */
+    if (schema == &jobspec_expose_path)
+        rest = exposed();
     if (schema == &jobspec_service)
         rest = service();
     if (schema == &jobspec_service_check)
@@ -305,6 +350,10 @@ static json_t *reach(json_t *job, const struct path *path)
 
             if (text_equal(block->json, "Services"))
                 next = json_pack("[o]", i + 1 < path->length ? service() : json_object());
+            else if (text_equal(block->json, "Connect") && i + 1 < path->length)
+                next = json_pack("{s:{}}", "SidecarService");
+            else if (text_equal(block->json, "Upstreams") && i + 1 < path->length)
+                next = json_pack("[o]", upstream());
             else if (text_equal(block->json, "Devices"))
                 next = json_pack("[{s:s}]", "Name", "gpu");
             else if (text_equal(block->json, "Checks"))
@@ -399,12 +448,25 @@ static bool is_of_batch(const struct jobspec_schema *schema, const struct jobspe
            text_equal(schema->name, "periodic");
 }
 
+/* The task of the group of RAW offers "web", and all of it in the mesh. */
+static void offer_natively(json_t *raw)
+{
+    json_t *group = json_array_get(json_object_get(raw, "TaskGroups"), 0);
+
+    assert_int_equal(
+        json_object_set_new(group, "Services",
+                            json_pack("[{s:s, s:{s:b}}]", "Name", "web", "Connect", "Native", 1)),
+        0);
+}
+
 static void try_field(const struct path *path, const struct jobspec_schema *schema,
                       const struct jobspec_field *field)
 {
     bool of_batch = is_of_batch(schema, field);
     json_t *raw = plain_job(), *base_raw = plain_job();
 
+    if (text_equal(field->json, "Kind") && schema == &jobspec_task)
+        offer_natively(raw);
     if (of_batch) {
         assert_int_equal(json_object_set_new(raw, "Type", json_string("batch")), 0);
         assert_int_equal(json_object_set_new(base_raw, "Type", json_string("batch")), 0);
@@ -448,7 +510,8 @@ static size_t try_schema(struct path *path, const struct jobspec_schema *schema,
         if (field->json == NULL)
             continue; /* an HCL word for one of the others */
         if (field->block == NULL) {
-            try(path, schema, field);
+            if (!is_of_none(path))
+                try(path, schema, field);
             tried++;
             continue;
         }
@@ -467,7 +530,7 @@ static void test_each_field_is_acted_on_warned_of_or_refused(void **state)
     struct path path = {.length = 0};
 
     (void)state;
-    assert_in_range(try_schema(&path, &jobspec_job, try_field), 150, 1000);
+    assert_in_range(try_schema(&path, &jobspec_job, try_field), 150, 2000);
 }
 
 /* --- what a change of it does to an alloc --- */
@@ -492,6 +555,9 @@ static const struct {
     {"restart", "Mode"},
     {"logs", "MaxFiles"},
     {"logs", "MaxFileSizeMB"},
+    {"sidecar_task", "KillSignal"},
+    {"sidecar_task", "KillTimeout"},
+    {"sidecar_task", "ShutdownDelay"},
 };
 
 /* Nor does it compare these, but then goes on by the old ones: here another alloc is placed. */
@@ -516,7 +582,13 @@ static bool is_a_name(const struct jobspec_schema *schema, const struct jobspec_
 static bool replaces(const struct path *path, const struct jobspec_schema *schema,
                      const struct jobspec_field *field)
 {
-    if (is_of_service(path)) /* who is registered goes by the newest */
+    bool is_sidecar = leads_by(path, "SidecarTask"); /* which is a task */
+
+    if (schema == &jobspec_connect && text_equal(field->json, "Native"))
+        return true; /* and so is that */
+    if (schema == &jobspec_sidecar_service && text_equal(field->json, "Port"))
+        return true;                        /* a port of the group */
+    if (is_of_service(path) && !is_sidecar) /* who is registered goes by the newest */
         return false;
     if (text_equal(schema->name, "action")) /* and so does who runs one */
         return false;
@@ -530,6 +602,8 @@ static bool replaces(const struct path *path, const struct jobspec_schema *schem
             text_equal(never_acted_on_by_nomad[i].field, field->json))
             return true;
     }
+    if (schema == &jobspec_sidecar_task)
+        return true;
     return field->fate == FATE_RUN; /* no alloc is another one for what nothing acts on */
 }
 
@@ -540,6 +614,8 @@ static json_t *job_with(const struct path *path, const struct jobspec_schema *sc
     json_t *raw = plain_job(), *object = reach(raw, path);
 
     surround(path, raw);
+    if (text_equal(field->json, "Kind") && schema == &jobspec_task && with)
+        offer_natively(raw);
     if (is_of_batch(schema, field))
         assert_int_equal(json_object_set_new(raw, "Type", json_string("batch")), 0);
     if (schema == &jobspec_volume_mount)
@@ -580,7 +656,7 @@ static void test_each_field_is_taken_in_place_or_replaces_as_nomad_says(void **s
     struct path path = {.length = 0};
 
     (void)state;
-    assert_in_range(try_schema(&path, &jobspec_job, try_change), 150, 1000);
+    assert_in_range(try_schema(&path, &jobspec_job, try_change), 150, 2000);
 }
 
 /* --- warnings --- */

@@ -300,13 +300,20 @@ static void test_what_is_not_made_yet_is_refused_by_name(void **state)
         {TASK ".Vault", "{'Policies': ['p'], 'Env': true}",
          "task \"server\": Vault is not supported yet"},
         {TASK ".Consul", "{'Cluster': 'default'}", "task \"server\": Consul is not supported yet"},
-        {TASK ".Kind", "'connect-proxy:x'", "task \"server\": Kind is not supported yet"},
+        {TASK ".Kind", "'connect-ingress:x'", "gateways of Consul Connect are not supported yet"},
+        {GROUP ".Services",
+         "[{'Name': 's', 'Provider': 'consul', 'Connect': {'Gateway': {'Proxy': {'ConnectTimeout': "
+         "5}}}}]",
+         "Gateway is not supported yet"},
+        {GROUP ".Services", "[{'Name': 's', 'Provider': 'consul', 'Cluster': 'west'}]",
+         "one cluster of Consul"},
         {TASK ".Schedule", "{'Cron': {'Start': '* * * * *'}}",
          "task \"server\": Schedule is not supported yet"},
         {TASK ".Secrets", "[{'Name': 's'}]", "task \"server\": Secrets is not supported yet"},
         {TASK ".Resources.SecretsMB", "2", "task \"server\": SecretsMB is not supported yet"},
-        {GROUP ".Consul", "{'Namespace': 'x'}", "Consul is not supported yet"},
-        {GROUP ".Consul", "{'Cluster': 'west'}", "Consul is not supported yet"},
+        {GROUP ".Consul", "{'Namespace': 'x'}", "Namespace is not supported yet"},
+        {GROUP ".Consul", "{'Partition': 'x'}", "Partition is not supported yet"},
+        {GROUP ".Consul", "{'Cluster': 'west'}", "one cluster of Consul"},
         {"Job.ConsulNamespace", "'x'", "ConsulNamespace is not supported yet"},
         {"Job.VaultNamespace", "'x'", "VaultNamespace is not supported yet"},
         {"Job.Novelty", "{'On': true}", "Novelty of the job is not known here"},
@@ -344,6 +351,7 @@ static void test_what_a_rule_forbids_is_refused(void **state)
         {TASK ".Env", "{'': 'x'}", "cannot be the name of a variable"},
         {TASK ".Resources", "[]", "Resources must be an object"},
         {TASK ".VolumeMounts", "[{'Volume': 'v', 'Destination': '/v'}]", "undefined volume \"v\""},
+        {TASK ".Kind", "'connect-proxy:x'", "no service of the group says so"},
         {GROUP ".Services", "[{'Name': 's', 'Provider': 'etcd'}]", "must be \"nomad\" or"},
         {GROUP ".Services", "[{'Name': 's', 'Checks': [{'Type': 'script'}]}]", "script path"},
     };
@@ -362,10 +370,10 @@ static void test_all_that_is_refused_is_one_sentence(void **state)
 
     (void)state;
     put(alloc, TASK ".Vault", "{'Env': true}");
-    put(alloc, TASK ".Kind", "'connect-proxy:x'");
+    put(alloc, TASK ".Schedule", "{'Cron': {'Start': '* * * * *'}}");
     assert_int_equal(read_alloc(alloc), ERR_UNSUPPORTED);
     assert_string_equal(err.text, "task \"server\": Vault is not supported yet; "
-                                  "task \"server\": Kind is not supported yet");
+                                  "task \"server\": Schedule is not supported yet");
 }
 
 static void test_what_finds_no_room_in_the_sentence_is_counted(void **state)
