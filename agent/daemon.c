@@ -10,6 +10,7 @@
 #include "agent/catalogue.h"
 #include "agent/devices.h"
 #include "agent/limits.h"
+#include "agent/mesh.h"
 #include "agent/node/disk.h"
 #include "agent/node/home.h"
 #include "agent/perform/controller.h"
@@ -309,9 +310,11 @@ static int open_hooks(struct daemon *daemon, struct err *err)
     if (path_join(daemon->network_dir, config->state_dir, "network") != 0)
         return err_set(err, ERR_LIMIT, "state_dir is too long");
     daemon->devices = (struct hooks_devices){.ctx = parts, .reserve = devices_reserve};
+    parts->mesh = mesh_new(parts);
     int code = plugins_open(parts, &daemon->plugins, err);
     if (code != 0)
         return code;
+    hooks.connect = mesh_connect(parts->mesh);
     parts->hooks = hooks_new(&hooks, err);
     return parts->hooks == NULL ? err->code : 0;
 }
@@ -596,6 +599,8 @@ static void close_parts(struct daemon *daemon)
     drivers_free(parts->drivers);
     plugins_free(parts->programs);
     devices_free(parts->devices); /* who waits for one is the hooks' */
+    mesh_free(parts->mesh);       /* likewise */
+    parts->mesh = NULL;
     hooks_free(parts->hooks);
     strays_free(parts->strays);
     volumes_free(parts->volumes);

@@ -24,6 +24,7 @@
 struct acl_lent;
 struct catalogue;
 struct devices;
+struct mesh;
 struct nomad;
 
 struct parts {
@@ -58,6 +59,7 @@ struct parts {
     struct health health;        /* of its drivers */
     struct tally *tally;         /* for those who watch */
     struct catalogue *catalogue; /* what allocs offer */
+    struct mesh *mesh;           /* how their tasks reach Consul; NULL: there is none */
     struct task_api *task_api;   /* how tasks ask servers; NULL: there are none */
     struct nomad *nomad;         /* with servers, who decide what runs; NULL: this node does */
     struct acl_lent *lent;       /* what they say of tokens; NULL: nobody is asked for one */

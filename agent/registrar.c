@@ -1,6 +1,7 @@
 #include "agent/registrar.h"
 
 #include "agent/catalogue.h"
+#include "agent/mesh.h"
 #include "agent/parts.h"
 #include "agent/script_checks.h"
 #include "server/nomad/nomad.h"
@@ -34,11 +35,12 @@ static bool knows(void *ctx, const char *alloc)
     return core_alloc(registrar->parts->core, alloc) != NULL;
 }
 
-static void found(void *ctx, const struct spec_pairs *attributes)
+static void found(void *ctx, const struct spec_pairs *attributes, const char *envoy)
 {
     struct registrar *registrar = ctx;
     struct parts *parts = registrar->parts;
 
+    mesh_found(parts->mesh, attributes, envoy);
     if (!node_set_consul(&parts->node, attributes))
         return;
     alone_node_changed(parts->alone);

@@ -6,6 +6,7 @@
 #include "agent/world.h"
 
 #include "agent/catalogue.h"
+#include "agent/mesh.h"
 #include "agent/node/cores.h"
 #include "agent/perform/perform.h"
 #include "agent/perform/strays.h"
@@ -66,6 +67,7 @@ static void trace(void *ctx, const struct journal_event *event)
     catalogue_note(world->parts->catalogue, event);
     nomad_note(world->parts->nomad, event);
     task_api_note(world->parts->task_api, event);
+    mesh_note(world->parts->mesh, event);
     if (world->parts->config->publishes_allocs && event->id.kind == MACHINE_TASK)
         note_task(world->parts, event);
     if (!log_wants(LOG_DEBUG))
@@ -215,6 +217,7 @@ static bool turn(void *ctx)
     check_guard_push(&guard, on_check_failed, world);
     bool more = life_turn(parts->life);
     catalogue_settle(parts->catalogue);
+    mesh_settle(parts->mesh);
     nomad_settle(parts->nomad);
     check_guard_pop(&guard);
     uint64_t turns = core_figures(parts->core).turns;

@@ -138,6 +138,9 @@ bool policy_group_offers(const struct alloc *alloc);
 /* The same of TASK, which is one of ALLOC's: while its payload runs and is not being ended. */
 bool policy_task_offers(const struct alloc *alloc, const struct task *task);
 
+/* True if tasks of an alloc in STATE may run that reach Consul by sockets in their alloc. */
+bool policy_has_mesh(uint8_t state);
+
 /* A check that restarts whoever fails it too often, since it began to be looked at. */
 struct check_count {
     uint64_t grace_until_ms; /* until when failures do not count */

@@ -176,9 +176,10 @@ static void abandon(struct hooks_asking *of)
         forget(of);
 }
 
-struct hooks_asking *hooks_devices_ask(struct hooks *hooks, const char *order, hooks_asked *done,
-                                       void *ctx)
+struct hooks_asking *hooks_devices_ask(struct hooks *hooks, const struct hook_request *request,
+                                       hooks_asked *done, void *ctx)
 {
+    const char *order = request->order;
     struct asking *asking = calloc(1, sizeof(*asking));
 
     check(asking != NULL);

@@ -75,6 +75,26 @@ struct hooks_signer {
                  size_t count, spec_signed_cb *cb, void *cb_ctx);
 };
 
+/* TOKEN is NULL with an ERR, or if there is none to be had; borrowed for the call. */
+typedef void hooks_derived(void *ctx, const char *token, const struct err *err);
+
+/* What tasks in the mesh of Consul are told of its agent, and who knows more.  All borrowed for the
+ * life of the hooks; texts are never NULL, "": not given. */
+struct hooks_connect {
+    void *ctx;
+    const char *address; /* of HTTP, as Consul's own tools take it */
+    const char *token;   /* the daemon's: a secret */
+    bool ssl, verifies;
+    const char *ca_file, *cert_file, *key_file, *grpc_ca_file;
+    bool shares_files; /* tasks that do all themselves get these three */
+    /* The version of Envoy that it prefers; NULL: nobody knows yet. */
+    const char *(*envoy)(void *ctx);
+    /* Asks for a token by which TASK of ALLOC is its service.  DONE comes exactly once, maybe
+     * before the call returns, unless CTX is gone before. */
+    void (*derive)(void *ctx, const char *alloc, const char *task, hooks_derived *done,
+                   void *done_ctx);
+};
+
 /* How artifacts are fetched.  All borrowed for the life of the hooks. */
 struct hooks_fetch {
     const char *program;   /* absolute path of cairn-fetch */
@@ -110,6 +130,7 @@ struct hooks_config {
     const struct hooks_plugins *plugins;     /* borrowed; NULL: no task can be one */
     const struct hooks_devices *devices;     /* borrowed; NULL: no task has any */
     const struct hooks_signer *signer;       /* borrowed; NULL: no task has named identities */
+    const struct hooks_connect *connect;     /* borrowed; NULL: there is no Consul */
     const struct hooks_fetch *fetch;         /* NULL: no task has artifacts */
     const struct hooks_templates *templates; /* NULL: templates are rendered before starts only */
     const char *parser; /* absolute path of cairn-parse, which renders them; borrowed until the loop
@@ -238,6 +259,19 @@ struct hooks_paths {
  * be a directory's (a task "alloc" included), ERR_LIMIT. */
 int hooks_paths(const struct hooks *hooks, const char *alloc_id, const char *task,
                 struct hooks_paths *ret_paths, struct err *err);
+
+/* --- the mesh of Consul --- */
+
+/* Sockets in alloc/tmp of an alloc with a network of its own, by which its tasks reach the agent of
+ * Consul, for who relays them. */
+#define HOOKS_GRPC_SOCKET "consul_grpc.sock"
+#define HOOKS_HTTP_SOCKET "consul_http.sock"
+bool hooks_wants_grpc(const struct alloc_spec *alloc);
+bool hooks_wants_http(const struct alloc_spec *alloc);
+
+/* Opens the directory alloc/tmp, which is anybody's to change: no link is followed on the way. */
+int hooks_open_shared_tmp(const struct hooks *hooks, const char *alloc_id, int *ret_fd,
+                          struct err *err);
 
 /* --- environment and interpolation --- */
 

@@ -106,6 +106,40 @@ static int add_network(const struct hooks *hooks, const struct alloc_spec *alloc
     return code;
 }
 
+/* The image of a sidecar is named by the node's metadata, where nothing else is interpolated. */
+static const char *put_envoy(struct arena *arena, const struct hooks_env *env, const char *config)
+{
+    static const char variable[] = "${NOMAD_envoy_version}", name[] = "NOMAD_envoy_version";
+    const char *version = hooks_env_find(env, name, sizeof(name) - 1);
+    const char *at = version == NULL ? NULL : strstr(config, variable);
+
+    while (at != NULL) {
+        size_t size = strlen(config) + strlen(version) + 1;
+        char *made = arena_new(arena, size);
+
+        (void)text_format(made, size, "%.*s%s%s", (int)(at - config), config, version,
+                          at + strlen(variable)); /* made to fit */
+        at = strstr(made + (at - config) + strlen(version), variable);
+        config = made;
+    }
+    return config;
+}
+
+/* That of a task that is in the mesh by itself; what the job gives it goes before. */
+static int add_token(const struct hooks *hooks, const struct alloc_spec *alloc,
+                     const struct task_spec *task, struct hooks_env *env, struct err *err)
+{
+    static const char name[] = "CONSUL_HTTP_TOKEN";
+    char token[CONNECT_TOKEN_SIZE];
+    int code = 0;
+
+    if (hooks_env_find(env, name, sizeof(name) - 1) == NULL &&
+        hooks_read_token(hooks, alloc->id, task->name, token))
+        code = hooks_env_set(env, name, arena_text(env->arena, token), err);
+    explicit_bzero(token, sizeof(token));
+    return code;
+}
+
 int hooks_prepare(const struct hooks *hooks, const struct alloc_spec *alloc,
                   const struct task_spec *task, const uint8_t *results, uint32_t results_bytes,
                   struct hooks_launch **ret_launch, struct err *err)
@@ -122,6 +156,10 @@ int hooks_prepare(const struct hooks *hooks, const struct alloc_spec *alloc,
         code = expand_user(hooks, &names, &launch->arena, task, &user, err);
     if (code == 0)
         code = hooks_expand_config(&names, &launch->arena, task->config_json, &config, err);
+    if (code == 0 && task->connect == CONNECT_PROXY)
+        config = put_envoy(&launch->arena, &env, config);
+    if (code == 0 && task->connect == CONNECT_NATIVE)
+        code = add_token(hooks, alloc, task, &env, err);
     if (code == 0)
         code = hooks_mounts(&launch->arena, results, results_bytes, &shown->mounts, err);
     if (code == 0)

@@ -36,6 +36,7 @@ struct hooks {
     const struct hooks_network *network; /* NULL: there is none but the host's */
     const struct hooks_plugins *plugins; /* NULL: no task can be one */
     const struct hooks_devices *devices; /* NULL: no task has any */
+    const struct hooks_connect *connect; /* NULL: there is no Consul */
     bool asked_kernel, knows_bridges;    /* once it was asked: the kernel does */
     const struct hooks_signer *signer;   /* NULL: nobody signs identities */
     const struct hooks_fetch *fetch;     /* NULL: nothing is */
@@ -112,11 +113,12 @@ struct hooks_asking {
     void (*abandon)(struct hooks_asking *asking);
 };
 
-/* DONE comes once, with what the hook leaves, borrowed for the call, or with ERR, which is NULL
- * then; not before this returns. */
+/* Asks for what REQUEST orders, which is borrowed until DONE, or until it is forgotten or
+ * abandoned. DONE comes once, with what the hook leaves, borrowed for the call, or with ERR, which
+ * is NULL then; not before this returns. */
 typedef void hooks_asked(void *ctx, const struct results *results, const struct err *err);
-typedef struct hooks_asking *hook_ask(struct hooks *hooks, const char *order, hooks_asked *done,
-                                      void *ctx);
+typedef struct hooks_asking *hook_ask(struct hooks *hooks, const struct hook_request *request,
+                                      hooks_asked *done, void *ctx);
 
 struct hook_step {
     enum hook_where where;
@@ -151,6 +153,15 @@ void hooks_services_detach(struct hooks *hooks); /* whose checks were begun and 
 hook_function hooks_services_validate; /* of an alloc, on the loop: they can be made whole */
 hook_function hooks_csi_plugin_prepare, hooks_csi_plugin_started, hooks_csi_plugin_ended;
 hook_function hooks_csi_plugin_remove;
+hook_ask hooks_si_token_ask, hooks_bootstrap_ask;
+hook_begin hooks_bootstrap_begin, hooks_native_begin;
+hook_function hooks_envoy_version, hooks_native;
+
+/* The token by which TASK is its service to Consul, from its secrets; false: there is none. */
+enum { CONNECT_TOKEN_SIZE = 256 };
+bool hooks_read_token(const struct hooks *hooks, const char *alloc, const char *task,
+                      char ret_token[CONNECT_TOKEN_SIZE]);
+
 hook_begin hooks_csi_plugin_begin, hooks_csi_plugin_removed;
 hook_begin hooks_devices_begin, hooks_identities_begin;
 hook_ask hooks_devices_ask, hooks_identities_ask;

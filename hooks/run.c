@@ -88,6 +88,7 @@ struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
     hooks->plugins = config->plugins;
     hooks->devices = config->devices;
     hooks->signer = config->signer;
+    hooks->connect = config->connect;
     hooks->fetch = config->fetch;
     hooks->templates = config->templates;
     hooks->parser = config->parser;
@@ -396,7 +397,7 @@ static void ask(void *ctx)
     struct hooks_run *run = ctx;
 
     if (!run->aborted) {
-        run->asking = run->ask(run->hooks, run->request.order, on_answer, run);
+        run->asking = run->ask(run->hooks, &run->request, on_answer, run);
         return;
     }
     (void)err_set(&run->err, ERR_CANCELED, "nobody waits for it any more"); /* only to be filled */

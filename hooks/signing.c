@@ -398,9 +398,10 @@ static void abandon(struct hooks_asking *asking)
         end(signing);
 }
 
-struct hooks_asking *hooks_identities_ask(struct hooks *hooks, const char *order, hooks_asked *done,
-                                          void *ctx)
+struct hooks_asking *hooks_identities_ask(struct hooks *hooks, const struct hook_request *request,
+                                          hooks_asked *done, void *ctx)
 {
+    const char *order = request->order;
     struct signing *signing = calloc(1, sizeof(*signing));
 
     check(signing != NULL);

@@ -54,6 +54,21 @@ static bool has_identities(const struct hook_subject *subject)
     return subject->task->identities_count > 0;
 }
 
+static bool is_in_mesh(const struct hook_subject *subject)
+{
+    return subject->task->connect != CONNECT_NOTHING;
+}
+
+static bool is_proxy(const struct hook_subject *subject)
+{
+    return subject->task->connect == CONNECT_PROXY;
+}
+
+static bool is_native(const struct hook_subject *subject)
+{
+    return subject->task->connect == CONNECT_NATIVE;
+}
+
 static bool has_templates(const struct hook_subject *subject)
 {
     return subject->task->templates_count > 0;
@@ -112,7 +127,13 @@ static bool has_services(const struct hook_subject *subject)
         ASKING(PRESTART, NULL, hooks_devices_begin, hooks_devices_ask))                            \
     ROW(IDENTITY,  has_identities,                                                                 \
         ASKING(PRESTART, hooks_identities_write, hooks_identities_begin, hooks_identities_ask),    \
-        LOOP_BEGUN(POSTSTART, hooks_renew, hooks_identities_begin))
+        LOOP_BEGUN(POSTSTART, hooks_renew, hooks_identities_begin))                        \
+    ROW(SI_TOKEN,  is_in_mesh,  ASKING(PRESTART, NULL, NULL, hooks_si_token_ask))                  \
+    ROW(ENVOY_VERSION, is_proxy, LOOP(PRESTART,  hooks_envoy_version))                             \
+    ROW(ENVOY_BOOTSTRAP, is_proxy,                                                                 \
+        ASKING(PRESTART, NULL, hooks_bootstrap_begin, hooks_bootstrap_ask))                        \
+    ROW(CONNECT_NATIVE, is_native,                                                                 \
+        POOL_BEGUN(PRESTART, hooks_native, hooks_native_begin))
 /* clang-format on */
 
 #define ROW(name, needs, ...) {needs, {__VA_ARGS__}},

@@ -95,7 +95,7 @@ void config_defaults(struct config *config)
         .bind_wildcard = true,
         .publishes_node = true,
         .publishes_prometheus = true,
-        .consul = {.verify_ssl = true, .timeout_ms = 5000}, /* Nomad's */
+        .consul = {.verify_ssl = true, .share_ssl = true, .timeout_ms = 5000}, /* Nomad's */
     };
 }
 
@@ -306,6 +306,7 @@ int config_finish(struct config *config, struct err *err)
         (code = find_secret(config->consul.ca_file, "consul.ca_file", err)) != 0 ||
         (code = find_secret(config->consul.cert_file, "consul.cert_file", err)) != 0 ||
         (code = find_secret(config->consul.key_file, "consul.key_file", err)) != 0 ||
+        (code = find_secret(config->consul.grpc_ca_file, "consul.grpc_ca_file", err)) != 0 ||
         (code = find_shim(config, err)) != 0 || (code = find_others(config, err)) != 0)
         return code;
     code = config_finish_servers(config, err);

@@ -59,8 +59,10 @@ struct config_consul {
     char token[256]; /* "": none; from token_file or CONSUL_HTTP_TOKEN if it is not given */
     char token_file[PATH_SIZE];
     bool ssl, verify_ssl;
-    char ca_file[PATH_SIZE], cert_file[PATH_SIZE], key_file[PATH_SIZE];
-    uint64_t timeout_ms; /* of one call, default 5 s */
+    char ca_file[PATH_SIZE], cert_file[PATH_SIZE], key_file[PATH_SIZE], grpc_ca_file[PATH_SIZE];
+    char grpc_address[256]; /* HOST:PORT or "unix:///PATH", "": its port at the host of address */
+    bool share_ssl;         /* tasks that are native in the mesh get the files of TLS */
+    uint64_t timeout_ms;    /* of one call, default 5 s */
 };
 
 /* A plugin block of a program of its own, in plugin_dir. */

@@ -4,6 +4,7 @@
  * What is not given is what Consul's own tools take: CONSUL_HTTP_ADDR, CONSUL_HTTP_TOKEN and
  * CONSUL_HTTP_TOKEN_FILE of the daemon's environment, and the agent on this host.
  */
+#include "agent/config/pairs.h"
 #include "agent/config/part.h"
 
 #include "io/host.h"
@@ -102,6 +103,27 @@ static int find_token(struct config_consul *consul, struct err *err)
     return code != 0 ? code : check_token(consul, "CONSUL_HTTP_TOKEN", err);
 }
 
+/* What of the node's metadata sidecars are made by, unless an operator says it (nomad v2.0.6
+ * client/client.go setupNode). */
+static void set_meta(struct config *config)
+{
+    static const struct spec_pair defaults[] = {
+        {"connect.sidecar_image", "docker.io/envoyproxy/envoy:v${NOMAD_envoy_version}"},
+        {"connect.gateway_image", "docker.io/envoyproxy/envoy:v${NOMAD_envoy_version}"},
+        {"connect.log_level", "info"},
+        {"connect.proxy_concurrency", "1"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(defaults); i++) {
+        bool given = false;
+
+        for (size_t j = 0; j < config->meta.count; j++)
+            given |= text_equal(config->meta.items[j].key, defaults[i].key);
+        if (!given)
+            pairs_set(&config->meta, defaults[i].key, defaults[i].value);
+    }
+}
+
 int config_finish_consul(struct config *config, struct err *err)
 {
     struct config_consul *consul = &config->consul;
@@ -109,6 +131,7 @@ int config_finish_consul(struct config *config, struct err *err)
 
     if (!consul->used)
         return 0;
+    set_meta(config);
     if (consul->timeout_ms == 0)
         return err_set(err, ERR_INVALID, "consul.timeout must be longer than 0s");
     if ((consul->cert_file[0] == '\0') != (consul->key_file[0] == '\0'))

@@ -18,6 +18,17 @@ bool policy_task_offers(const struct alloc *alloc, const struct task *task)
     return policy_group_offers(alloc) && (task->machine.state == T_RUNNING || stays);
 }
 
+bool policy_has_mesh(uint8_t state)
+{
+    static const bool has[A_COUNT] = {
+        [A_RUNNING] = true, [A_PREKILL] = true,  [A_DELAYING] = true,
+        [A_KILLING] = true, [A_POSTSTOP] = true, [A_REPLAYING] = true,
+    };
+
+    check(state < A_COUNT);
+    return has[state];
+}
+
 bool policy_check_restarts(struct check_count *count, uint32_t limit, bool passes, uint64_t now_ms)
 {
     if (passes)

@@ -92,8 +92,119 @@ static bool overrides(const json_t *service)
     return json_is_true(json_object_get(service, "EnableTagOverride"));
 }
 
-bool consul_is_same(const json_t *wanted, const json_t *there, const json_t *checks, bool tags)
+/* --- the mesh --- */
+
+/* Consul gives numbers back as it likes to write them. */
+static bool same_value(const json_t *a, const json_t *b)
 {
+    const char *key;
+    json_t *item;
+    size_t i;
+
+    if (json_is_number(a) && json_is_number(b))
+        return json_number_value(a) == json_number_value(b);
+    if (json_is_object(a) && json_is_object(b)) {
+        json_object_foreach((json_t *)(uintptr_t)a, key, item)
+        {
+            if (!same_value(item, json_object_get(b, key)))
+                return false;
+        }
+        return json_object_size(a) == json_object_size(b);
+    }
+    if (json_is_array(a) && json_is_array(b)) {
+        json_array_foreach(a, i, item)
+        {
+            if (!same_value(item, json_array_get(b, i)))
+                return false;
+        }
+        return json_array_size(a) == json_array_size(b);
+    }
+    return json_equal((json_t *)(uintptr_t)a, (json_t *)(uintptr_t)b);
+}
+
+static bool same_number(const json_t *a, const json_t *b, const char *field)
+{
+    return json_integer_value(json_object_get(a, field)) ==
+           json_integer_value(json_object_get(b, field));
+}
+
+static bool same_upstream(const json_t *wanted, const json_t *there)
+{
+    static const char *const fields[] = {"DestinationName",     "DestinationPeer",
+                                         "Datacenter",          "LocalBindAddress",
+                                         "LocalBindSocketPath", "LocalBindSocketMode"};
+    const json_t *config = json_object_get(wanted, "Config");
+    const json_t *found = json_object_get(there, "Config");
+    const char *type = text_in(wanted, "DestinationType");
+    bool same = same_text(json_object_get(wanted, "MeshGateway"), "Mode",
+                          json_object_get(there, "MeshGateway"), "Mode");
+
+    for (size_t i = 0; i < COUNT_OF(fields); i++)
+        same &= same_text(wanted, fields[i], there, fields[i]);
+    return same && same_number(wanted, there, "LocalBindPort") &&
+           text_equal(*type == '\0' ? "service" : type, text_in(there, "DestinationType")) &&
+           json_object_size(config) == json_object_size(found) &&
+           (json_object_size(config) == 0 || same_value(config, found));
+}
+
+static bool same_exposed(const json_t *wanted, const json_t *there)
+{
+    return same_text(wanted, "Path", there, "Path") && same_number(wanted, there, "ListenerPort") &&
+           same_number(wanted, there, "LocalPathPort");
+}
+
+/* In their order. */
+static bool same_list(const json_t *wanted, const json_t *there,
+                      bool (*same)(const json_t *wanted, const json_t *there))
+{
+    const json_t *item;
+    size_t i;
+
+    json_array_foreach(wanted, i, item)
+    {
+        if (!same(item, json_array_get(there, i)))
+            return false;
+    }
+    return json_array_size(wanted) == json_array_size(there);
+}
+
+/* What a sidecar is not told it has from its service, or from Consul; its config is made of what
+ * does not change (nomad sidecarIsDifferent). */
+static bool same_sidecar(const json_t *wanted, const json_t *of_service, const json_t *there,
+                         bool tags_count)
+{
+    const json_t *proxy = json_object_get(wanted, "Proxy"),
+                 *found = json_object_get(there, "Proxy");
+    const json_t *own = json_object_get(wanted, "Tags");
+    const json_t *tags = json_array_size(own) > 0 ? own : json_object_get(of_service, "Tags");
+
+    return there != NULL && same_text(wanted, "Address", there, "Address") &&
+           same_number(wanted, there, "Port") &&
+           implies(tags_count, same_tags(tags, json_object_get(there, "Tags"))) &&
+           same_list(json_object_get(proxy, "Upstreams"), json_object_get(found, "Upstreams"),
+                     same_upstream) &&
+           same_list(json_object_get(json_object_get(proxy, "Expose"), "Paths"),
+                     json_object_get(json_object_get(found, "Expose"), "Paths"), same_exposed);
+}
+
+static bool same_connect(const json_t *wanted, const json_t *there, const json_t *services,
+                         bool tags_count)
+{
+    const json_t *connect = json_object_get(wanted, "Connect");
+    const json_t *sidecar = json_object_get(connect, "SidecarService");
+    char id[CONSUL_ID_SIZE];
+
+    if (json_is_true(json_object_get(connect, "Native")) !=
+        json_is_true(json_object_get(json_object_get(there, "Connect"), "Native")))
+        return false;
+    return sidecar == NULL ||
+           (text_format(id, sizeof(id), "%s" CONSUL_SIDECAR, text_in(wanted, "ID")) &&
+            same_sidecar(sidecar, wanted, json_object_get(services, id), tags_count));
+}
+
+bool consul_is_same(const json_t *wanted, const json_t *services, const json_t *checks, bool tags)
+{
+    const json_t *there = json_object_get(services, text_in(wanted, "ID"));
     bool tags_count = tags || !overrides(wanted) || !overrides(there);
 
     return same_text(wanted, "Name", there, "Service") &&
@@ -106,7 +217,7 @@ bool consul_is_same(const json_t *wanted, const json_t *there, const json_t *che
            weight_of(wanted, "Warning") == weight_of(there, "Warning") &&
            implies(tags_count,
                    same_tags(json_object_get(wanted, "Tags"), json_object_get(there, "Tags"))) &&
-           same_checks(wanted, checks);
+           same_checks(wanted, checks) && same_connect(wanted, there, services, tags_count);
 }
 
 json_t *consul_merge(const json_t *wanted, const json_t *there, bool tags)

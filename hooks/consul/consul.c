@@ -254,13 +254,14 @@ static void on_read(void *ctx, const struct http_reply *reply)
 
         consul->known = consul_read_self(value, text_starts_with(config->url, "https:"), values,
                                          pairs, &attributes.count);
-        json_decref(value);
         if (!consul->known) {
+            json_decref(value);
             give_up(consul, what[STEP_SELF], "it says no version: it is no agent of Consul");
             return;
         }
         consul->asks_self = false;
-        config->found(config->ctx, &attributes);
+        config->found(config->ctx, &attributes, consul_envoy_of(value));
+        json_decref(value);
     }
     if (!consul->reached && consul->step == STEP_SELF)
         log_info("consul", "is there url=%s", log_value(consul->config->url));
@@ -280,11 +281,12 @@ static void consider(struct consul *consul, const char *id, const struct want *w
     struct consul_entry entry = {
         .wanted = wanted,
         .there = there != NULL,
-        .same = wanted && there != NULL &&
-                consul_is_same(want->registration, there, consul->checks, want->tags_new),
+        .same =
+            wanted && there != NULL &&
+            consul_is_same(want->registration, consul->services, consul->checks, want->tags_new),
         .ours = has_alloc && consul_is_ours(there, config->node_id),
         .known = want != NULL || (has_alloc && config->knows(config->ctx, alloc)),
-        .of_another = text_ends_with(id, "-sidecar-proxy"),
+        .of_another = text_ends_with(id, CONSUL_SIDECAR),
     };
     enum consul_call what = policy_consul_call(&entry, loop_now_ms() - consul->began_ms);
 

@@ -27,6 +27,8 @@
 
 struct consul;
 
+enum { CONSUL_ENVOY_SIZE = 32 };
+
 /* All borrowed until it is freed; CTX goes to each call. */
 struct consul_config {
     struct loop *loop;
@@ -40,8 +42,9 @@ struct consul_config {
 
     /* True if the journal has ALLOC. */
     bool (*knows)(void *ctx, const char *alloc);
-    /* The agent has answered who it is: ATTRIBUTES of the node, borrowed for the call. */
-    void (*found)(void *ctx, const struct spec_pairs *attributes);
+    /* The agent has answered who it is: ATTRIBUTES of the node, and the version of ENVOY that it
+     * prefers, shorter than CONSUL_ENVOY_SIZE, "": none; borrowed for the call. */
+    void (*found)(void *ctx, const struct spec_pairs *attributes, const char *envoy);
     /* What CHECK (its id) of a service of ALLOC has found; in each round, for each of them. */
     void (*checked)(void *ctx, const char *alloc, const char *check, enum consul_status status);
     /* True if somebody waits for what checks find. */

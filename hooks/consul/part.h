@@ -12,10 +12,17 @@ bool consul_read_self(const json_t *self, bool https,
                       char values[CONSUL_ATTRIBUTES_MAX][CONSUL_ATTRIBUTE_SIZE],
                       struct spec_pair pairs[CONSUL_ATTRIBUTES_MAX], size_t *ret_count);
 
-/* True if THERE, a value of /v1/agent/services, says what WANTED registers, and CHECKS (all of
- * /v1/agent/checks) has its checks and no other of ours.  TAGS: those count, even if WANTED lets
- * others override them. */
-bool consul_is_same(const json_t *wanted, const json_t *there, const json_t *checks, bool tags);
+/* What its sidecar has behind the id of a service; and what all ids fit in. */
+#define CONSUL_SIDECAR "-sidecar-proxy"
+enum { CONSUL_ID_SIZE = 1024 };
+
+/* The version of Envoy that SELF prefers, borrowed from it; "": it says none. */
+const char *consul_envoy_of(const json_t *self);
+
+/* True if SERVICES (all of /v1/agent/services) say what WANTED registers, with its sidecar, and
+ * CHECKS (all of /v1/agent/checks) has its checks and no other of ours.  TAGS: those count, even if
+ * WANTED lets others override them. */
+bool consul_is_same(const json_t *wanted, const json_t *services, const json_t *checks, bool tags);
 
 /* WANTED as it is to be registered over THERE, or NULL for nothing: with the tags that others have
  * overridden, unless TAGS; a new reference. */

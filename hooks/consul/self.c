@@ -67,6 +67,16 @@ static bool is_enterprise(const char *version)
     return beside != NULL && strstr(beside, "ent") != NULL;
 }
 
+/* It becomes a part of an image's name. */
+const char *consul_envoy_of(const json_t *self)
+{
+    const json_t *proxies = json_object_get(json_object_get(self, "xDS"), "SupportedProxies");
+    const char *version = json_string_value(json_array_get(json_object_get(proxies, "envoy"), 0));
+    size_t length = version == NULL ? 0 : strspn(version, "0123456789.");
+
+    return length > 0 && length < CONSUL_ENVOY_SIZE && version[length] == '\0' ? version : "";
+}
+
 bool consul_read_self(const json_t *self, bool https,
                       char values[CONSUL_ATTRIBUTES_MAX][CONSUL_ATTRIBUTE_SIZE],
                       struct spec_pair pairs[CONSUL_ATTRIBUTES_MAX], size_t *ret_count)

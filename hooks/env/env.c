@@ -216,6 +216,47 @@ static int add_ports(struct build *build)
     return code;
 }
 
+/* --- upstreams of sidecars (nomad v2.0.6 buildUpstreamsEnv) --- */
+
+/* Where a task reaches one; names are cleaned last, as of ports. */
+static int add_upstream(struct build *build, const struct spec_upstream *upstream)
+{
+    static const char ip[] = "127.0.0.1"; /* whatever the job says it is bound to, as in Nomad */
+    char number[NUMBER_SIZE], address[sizeof(ip) + NUMBER_SIZE];
+    const struct spec_pair variables[] = {
+        {"NOMAD_UPSTREAM_IP_", ip},
+        {"NOMAD_UPSTREAM_PORT_", number},
+        {"NOMAD_UPSTREAM_ADDR_", address},
+    };
+    int code = 0;
+
+    (void)text_format(number, sizeof(number), "%u", upstream->port); /* both fit */
+    (void)text_format(address, sizeof(address), "%s:%s", ip, number);
+    for (size_t i = 0; code == 0 && i < COUNT_OF(variables); i++) {
+        size_t size = strlen(variables[i].key) + strlen(upstream->name) + 1;
+        char *name = arena_new(build->env->arena, size);
+
+        (void)text_format(name, size, "%s%s", variables[i].key, upstream->name); /* made to fit */
+        code = set_text(build, name, variables[i].value);
+    }
+    return code;
+}
+
+static int add_upstreams(struct build *build)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < build->alloc->services_count; i++) {
+        const struct spec_connect *connect = build->alloc->services[i].connect;
+
+        for (size_t j = 0; code == 0 && connect != NULL && j < connect->upstreams_count; j++)
+            code = add_upstream(build, &connect->upstreams[j]);
+    }
+    return code;
+}
+
+/* --- meta --- */
+
 /* Each key in capitals and as it was written. */
 static int add_meta(struct build *build)
 {
@@ -322,8 +363,8 @@ static int add_results(struct build *build, const uint8_t *results, uint32_t byt
 
 static bool must_be_clean(const char *name)
 {
-    static const char *const prefixes[] = {"NOMAD_ADDR_", "NOMAD_IP_", "NOMAD_PORT_",
-                                           "NOMAD_HOST_PORT_", "NOMAD_META_"};
+    static const char *const prefixes[] = {"NOMAD_ADDR_",      "NOMAD_IP_",   "NOMAD_PORT_",
+                                           "NOMAD_HOST_PORT_", "NOMAD_META_", "NOMAD_UPSTREAM_"};
 
     for (size_t i = 0; i < COUNT_OF(prefixes); i++) {
         if (text_starts_with(name, prefixes[i]))
@@ -412,6 +453,8 @@ static int build_task(struct build *build, const uint8_t *results, uint32_t resu
         code = add_ids(build);
     if (code == 0)
         code = add_ports(build);
+    if (code == 0)
+        code = add_upstreams(build);
     if (code == 0)
         code = add_meta(build);
     if (code == 0)

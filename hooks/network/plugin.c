@@ -144,7 +144,7 @@ static int start(const struct plugin_call *call, const int ends[STREAMS], pid_t 
                  int *ret_pidfd, struct err *err)
 {
     static const char script[] = "p=$0; exec \"$p\" \"$@\" <&3 >&4 2>&5 3<&- 4>&- 5>&-";
-    char *argv[24] = {(char[]){"sh"}, (char[]){"-c"}, (char *)(uintptr_t)script,
+    char *argv[32] = {(char[]){"sh"}, (char[]){"-c"}, (char *)(uintptr_t)script,
                       (char *)(uintptr_t)call->program};
     size_t count = 4;
     scoped_fd int input = open_input(call->input, err);

@@ -386,6 +386,11 @@ static int expand_service(struct making *making, const struct spec_service *spec
     return code == 0 ? 0 : err_wrap(making->err, "service \"%.80s\"", spec->name);
 }
 
+static int expand_text(void *ctx, const char *text, const char **ret_text)
+{
+    return expand(ctx, text, ret_text);
+}
+
 static int begin_registration(struct making *making, struct hooks_service *service)
 {
     const struct spec_service *spec = service->spec;
@@ -403,7 +408,8 @@ static int begin_registration(struct making *making, struct hooks_service *servi
     if (code != 0)
         return err_wrap(making->err, "meta of service \"%.63s\"", service->name);
     service->registration = services_registration(service, &meta, making->hooks->node->id);
-    return 0;
+    code = services_register_connect(making->alloc, service, expand_text, making, making->err);
+    return code == 0 ? 0 : err_wrap(making->err, "connect of service \"%.63s\"", service->name);
 }
 
 static int make_service(struct making *making, const struct spec_service *spec,

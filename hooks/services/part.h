@@ -77,6 +77,12 @@ void services_consul_check_id(const char *service_id, const struct spec_check *s
 json_t *services_registration(const struct hooks_service *service, const struct spec_pairs *meta,
                               const char *node_id);
 
+/* Puts how SERVICE, a group's, takes part in the mesh into its registration: texts interpolated by
+ * EXPAND.  ERR_INVALID: a port that the group has not. */
+typedef int services_expand(void *ctx, const char *text, const char **ret_text);
+int services_register_connect(const struct alloc_spec *alloc, struct hooks_service *service,
+                              services_expand *expand, void *ctx, struct err *err);
+
 /* CHECK and its TEXTS as Consul is told of them. */
 void services_register_check(json_t *registration, const struct hooks_check *check,
                              const struct check_texts *texts);

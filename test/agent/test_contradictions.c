@@ -45,7 +45,7 @@ static const struct {
     {"alloc a\ntask a/x runs 1 interval 0 backoff 0 attempts 5\n",
      "line 2: with task a/x there are up to 30001 starts"},
     {"alloc a\ntask a/x exits 999\n", "line 2: 999 is not from 0 to 255"},
-    {"alloc a\ntask a/x hooks 4095 0 0 0 0\n", "line 2: 4095 is not from 0 to 1023"},
+    {"alloc a\ntask a/x hooks 20000 0 0 0 0\n", "line 2: 20000 is not from 0 to 16383"},
     {"alloc a\ntask a/x\nat 0 boot 99999999\n", "line 3: 99999999 is not from 0 to 3600000"},
     {"alloc a\ntask a/x\nat 0 sleep -5\n", "line 3: -5 is not from 0 to 3600000"},
     {"mode server\nalloc a\ntask a/x\njob j a\n", "line 4: job j is for a node that stands alone"},

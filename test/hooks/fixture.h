@@ -21,6 +21,7 @@ struct fixture {
     struct alloc_spec alloc;
     const char *environment[8];
     const struct hooks_fetch *fetch;                       /* NULL: nothing is */
+    const struct hooks_connect *connect;                   /* NULL: there is no Consul */
     const struct hooks_templates *templates;               /* NULL: nobody is told of them */
     const struct hooks_signer *signer;                     /* NULL: nobody signs identities */
     char parser[PATH_SIZE];                                /* what renders them */
@@ -76,6 +77,7 @@ static inline void start_hooks(struct fixture *fixture, const char *denylist)
         .user_denylist = denylist,
         .driver = fixture_driver,
         .fetch = fixture->fetch,
+        .connect = fixture->connect,
         .templates = fixture->templates,
         .signer = fixture->signer,
         .parser = fixture->parser,

@@ -48,7 +48,9 @@ static bool same_with(bool there_too, const char *field, const char *value, bool
     if (field != NULL)
         assert_int_equal(
             json_object_set(there_too ? there : wanted, field, json_object_get(other, "v")), 0);
-    bool same = consul_is_same(wanted, there, checks, tags);
+    json_t *services = json_pack("{s:O}", "i", there);
+    bool same = consul_is_same(wanted, services, checks, tags);
+    json_decref(services);
     json_decref(other);
     json_decref(checks);
     json_decref(there);
@@ -101,13 +103,14 @@ static void test_checks_are_those_that_are_wanted_and_no_other_of_ours(void **st
 
 static void test_tags_of_others_stay_where_they_may(void **state)
 {
-    json_t *wanted = value_of("{'EnableTagOverride': true, 'Tags': ['ours']}");
+    json_t *wanted = value_of("{'ID': 'i', 'EnableTagOverride': true, 'Tags': ['ours']}");
     json_t *there = value_of("{'EnableTagOverride': true, 'Tags': ['theirs'], 'Meta': {}}");
-    json_t *none = value_of("{}"), *merged;
+    json_t *none = value_of("{}"), *services = json_pack("{s:O}", "i", there), *merged;
 
     (void)state;
-    assert_true(consul_is_same(wanted, there, none, false));
-    assert_false(consul_is_same(wanted, there, none, true));
+    assert_true(consul_is_same(wanted, services, none, false));
+    assert_false(consul_is_same(wanted, services, none, true));
+    json_decref(services);
     merged = consul_merge(wanted, there, false);
     assert_string_equal(json_string_value(json_array_get(json_object_get(merged, "Tags"), 0)),
                         "theirs");
@@ -125,6 +128,112 @@ static void test_tags_of_others_stay_where_they_may(void **state)
     json_decref(none);
     json_decref(there);
     json_decref(wanted);
+}
+
+/* --- sidecars --- */
+
+static const char mesh_text[] =
+    "{'ID': 'i', 'Name': 'web', 'Tags': ['x'], 'Connect': {'SidecarService': {'Port': 2,"
+    " 'Address': 'a', 'Proxy': {'Config': {'bind_port': 2}, 'Upstreams': [{'DestinationName': 'db',"
+    " 'LocalBindPort': 5, 'MeshGateway': {}, 'Config': {'n': 1, 'l': [1, 'x']}}],"
+    " 'Expose': {'Paths': [{'Path': '/h', 'ListenerPort': 3, 'LocalPathPort': 4}]}}}}}";
+static const char meshed_text[] =
+    "{'i': {'Service': 'web', 'Tags': ['x']}, 'i-sidecar-proxy': {'Kind': 'connect-proxy',"
+    " 'Service': 'web-sidecar-proxy', 'Port': 2, 'Address': 'a', 'Tags': ['x'],"
+    " 'Proxy': {'DestinationServiceName': 'web', 'LocalServiceAddress': '127.0.0.1',"
+    " 'Config': {'bind_port': 2}, 'Upstreams': [{'DestinationType': 'service', 'DestinationName':"
+    " 'db', 'LocalBindPort': 5, 'MeshGateway': {}, 'Config': {'n': 1.0, 'l': [1, 'x']}}],"
+    " 'Expose': {'Paths': [{'Path': '/h', 'ListenerPort': 3, 'LocalPathPort': 4,"
+    " 'ParsedFromCheck': false}]}}}}";
+
+/* Whether a service with a sidecar is the same once FIND in what is there is PUT. */
+static bool same_mesh(const char *find, const char *put)
+{
+    char text[2048];
+    const char *at = find == NULL ? NULL : strstr(meshed_text, find);
+
+    assert_true(find == NULL || at != NULL);
+    if (find == NULL)
+        assert_true(text_copy(text, sizeof(text), meshed_text));
+    else
+        assert_true(text_format(text, sizeof(text), "%.*s%s%s", (int)(at - meshed_text),
+                                meshed_text, put, at + strlen(find)));
+    json_t *wanted = value_of(mesh_text), *services = value_of(text), *none = json_object();
+    bool same = consul_is_same(wanted, services, none, false);
+    json_decref(none);
+    json_decref(services);
+    json_decref(wanted);
+    return same;
+}
+
+static void test_a_sidecar_is_the_same_in_consuls_own_words(void **state)
+{
+    (void)state;
+    assert_true(same_mesh(NULL, NULL));
+    assert_true(same_mesh("'bind_port': 2", "'bind_port': 7")); /* it follows from the rest */
+}
+
+static void test_each_difference_of_a_sidecar_is_seen(void **state)
+{
+    static const char *const cases[][2] = {
+        {"'i-sidecar-proxy'", "'other'"},
+        {"'Port': 2", "'Port': 7"},
+        {"'Address': 'a'", "'Address': 'b'"},
+        {"'a', 'Tags': ['x']", "'a', 'Tags': ['y']"},
+        {"'db'", "'cache'"},
+        {"'LocalBindPort': 5", "'LocalBindPort': 6"},
+        {"'DestinationType': 'service'", "'DestinationType': 'prepared_query'"},
+        {"'MeshGateway': {}", "'MeshGateway': {'Mode': 'local'}"},
+        {"'n': 1.0", "'n': 2"},
+        {"'n': 1.0, ", ""},
+        {"'n': 1.0, ", "'n': 1, 'm': 1, "},
+        {"'l': [1, 'x']", "'l': [1]"},
+        {"'l': [1, 'x']", "'l': [1, 'x', 2]"},
+        {"'LocalBindPort': 5", "'LocalBindPort': 5, 'Datacenter': 'd'"},
+        {"'LocalBindPort': 5", "'LocalBindPort': 5, 'LocalBindAddress': '127.0.0.2'"},
+        {"'LocalBindPort': 5", "'LocalBindPort': 5, 'DestinationPeer': 'p'"},
+        {"'LocalBindPort': 5", "'LocalBindPort': 5, 'LocalBindSocketPath': '/s'"},
+        {"'LocalBindPort': 5", "'LocalBindPort': 5, 'LocalBindSocketMode': '1'"},
+        {"'Upstreams': [", "'Upstreams': [{}, "},
+        {"'Path': '/h'", "'Path': '/i'"},
+        {"'ListenerPort': 3", "'ListenerPort': 8"},
+        {"'LocalPathPort': 4", "'LocalPathPort': 8"},
+        {"'Paths': [", "'Paths': [{}, "},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        if (same_mesh(cases[i][0], cases[i][1]))
+            fail_msg("%s instead of %s is not seen", cases[i][1], cases[i][0]);
+    }
+}
+
+static void test_native_services_say_so(void **state)
+{
+    (void)state;
+    assert_false(same_with(true, "Connect", "{'v': {'Native': true}}", false));
+    assert_false(same_with(false, "Connect", "{'v': {'Native': true}}", false));
+}
+
+static void test_envoy_is_the_version_that_consul_prefers(void **state)
+{
+    static const char *const cases[][2] = {
+        {"{'xDS': {'SupportedProxies': {'envoy': ['1.31.0', '1.30.4']}}}", "1.31.0"},
+        {"{'xDS': {'SupportedProxies': {'envoy': ['1.31.0/../x']}}}", ""},
+        {"{'xDS': {'SupportedProxies': {'envoy': ['1234567890.1234567890.1234567890']}}}", ""},
+        {"{'xDS': {'SupportedProxies': {'envoy': []}}}", ""},
+        {"{'xDS': {'SupportedProxies': {'envoy': [7]}}}", ""},
+        {"{'xDS': 7}", ""},
+        {"{}", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        json_t *self = value_of(cases[i][0]);
+
+        assert_string_equal(consul_envoy_of(self), cases[i][1]);
+        json_decref(self);
+    }
 }
 
 static void test_what_is_ours_says_so(void **state)
@@ -258,6 +367,10 @@ int main(void)
         cmocka_unit_test(test_each_difference_is_seen),
         cmocka_unit_test(test_checks_are_those_that_are_wanted_and_no_other_of_ours),
         cmocka_unit_test(test_tags_of_others_stay_where_they_may),
+        cmocka_unit_test(test_a_sidecar_is_the_same_in_consuls_own_words),
+        cmocka_unit_test(test_each_difference_of_a_sidecar_is_seen),
+        cmocka_unit_test(test_native_services_say_so),
+        cmocka_unit_test(test_envoy_is_the_version_that_consul_prefers),
         cmocka_unit_test(test_what_is_ours_says_so),
         cmocka_unit_test(test_only_an_id_of_ours_has_an_alloc),
         cmocka_unit_test(test_a_status_that_is_no_word_is_critical),

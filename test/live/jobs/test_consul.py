@@ -395,7 +395,8 @@ def scripts_run_in_their_task_and_their_ends_are_told():
 def what_is_not_there_is_refused_by_name():
     consul = Consul()
     node = open_node(consul)
-    for fields, word in (({'Connect': {'Native': True}}, 'Connect'), ({'Identity': {'Name': 'x'}}, 'dentity'),
+    for fields, word in (({'Connect': {'Gateway': {'Proxy': {'Config': {'x': 1}}}}}, 'Gateway'),
+                         ({'Identity': {'Name': 'x'}}, 'dentity'),
                          ({'AddressMode': 'driver'}, 'driver'), ({'Provider': 'other'}, 'other')):
         try:
             node.run_job(job_of(sleeper(), Services=[offer('web', **fields)]))
