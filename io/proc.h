@@ -74,6 +74,7 @@ struct proc_spawn {
     const char *cgroup;    /* v2 directory to be born in (CLONE_INTO_CGROUP), NULL: ours */
     uint64_t files_soft;   /* its soft limit of descriptors, 0: ours */
     int out_fd, err_fd;    /* its 1 and 2, 0: /dev/null */
+    bool ends_with_us;     /* killed with the thread that has made it */
     /* Where it writes its struct proc_identity, at offset NOTE_AT, before its program begins; 0:
      * nowhere.  What is locked with it stays so until then, whoever ends meanwhile. */
     int note_fd;

@@ -254,7 +254,8 @@ static void on_pool(struct io_work *work)
                                      .input = "",
                                      .lock_fd = -1,
                                      .cancel_fd = it->cancel_fd,
-                                     .limit_ms = RUN_MS};
+                                     .limit_ms = RUN_MS,
+                                     .ends_with_us = true};
     int code = plugin_run(&call, &answer, &it->err);
     wipe_variables(variables);
     it->failed = code == ERR_TIMEOUT;

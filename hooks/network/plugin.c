@@ -162,6 +162,7 @@ static int start(const struct plugin_call *call, const int ends[STREAMS], pid_t 
         .envp = call->environment,
         .fds = fds,
         .fds_count = call->lock_fd >= 0 ? 4 : 3,
+        .ends_with_us = call->ends_with_us,
     };
     return proc_spawn(&spawn, ret_pid, ret_pidfd, err);
 }

@@ -14,7 +14,8 @@ struct plugin_call {
     int lock_fd;       /* which it holds open for as long as anything of it lives, -1: none */
     int cancel_fd;     /* readable: it is ended; -1: nobody ends it */
     uint64_t limit_ms;
-    bool together; /* its standard error goes where its output does */
+    bool ends_with_us; /* when the daemon does: it changes nothing */
+    bool together;     /* its standard error goes where its output does */
 };
 
 struct plugin_answer {

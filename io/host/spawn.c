@@ -19,6 +19,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -112,6 +113,9 @@ PROC_IN_CHILD static const char *carry_out(const struct plan *plan)
     (void)umask(022); /* a thread of the pool has none; cannot fail */
     if (setsid() < 0)
         failed = "make a session";
+    if (failed == NULL && spawn->ends_with_us &&
+        syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
+        failed = "be ended with who made it";
     if (failed == NULL && spawn->note_fd > 0)
         failed = leave_note(spawn);
     if (failed == NULL)

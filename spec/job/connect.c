@@ -135,7 +135,7 @@ static void merge_sidecar_task(json_t *task, const json_t *wanted)
     for (size_t i = 0; i < COUNT_OF(taken); i++) {
         json_t *given = json_object_get(wanted, taken[i]);
 
-        if (!jobspec_is_empty(given))
+        if (given != NULL && (json_is_integer(given) || !jobspec_is_empty(given)))
             check(json_object_set(task, taken[i], given) == 0);
     }
 }

@@ -19,7 +19,7 @@ import urllib.parse
 SELF = {'Config': {'Datacenter': 'dc9', 'NodeName': 'box', 'Version': '1.20.0', 'Revision': 'abc',
                    'Server': True},
         'DebugConfig': {'ConnectEnabled': True, 'GRPCPort': 8502, 'GRPCTLSPort': 8503, 'DNSPort': 8600},
-        'Member': {'Tags': {'segment': ''}}}
+        'Member': {'Tags': {'segment': ''}}, 'xDS': {'SupportedProxies': {'envoy': ['1.31.0']}}}
 
 
 class Consul:
@@ -156,6 +156,11 @@ class Consul:
             'Meta': asked.get('Meta') or {}, 'Port': asked.get('Port', 0),
             'Address': asked.get('Address', ''), 'Weights': weights,
             'EnableTagOverride': asked.get('EnableTagOverride', False)}
+        connect = asked.get('Connect') or {}
+        if connect.get('Native'):
+            self.services[asked['ID']]['Connect'] = {'Native': True}
+        if 'SidecarService' in connect:
+            self.register_sidecar(asked, connect['SidecarService'])
         kept = {one['CheckID'] for one in asked.get('Checks') or []}
         if replaces:
             for name in [name for name, one in self.checks.items()
@@ -172,7 +177,20 @@ class Consul:
                 'Output': before['Output'] if before else '', 'Asked': one}
         return 200, b''
 
+    def register_sidecar(self, asked, sidecar):
+        """What it is not told it has from its service."""
+        proxy = json.loads(json.dumps(sidecar['Proxy']))
+        for upstream in proxy['Upstreams']:
+            upstream.setdefault('DestinationType', 'service')
+        self.services[asked['ID'] + '-sidecar-proxy'] = {
+            'Kind': 'connect-proxy', 'ID': asked['ID'] + '-sidecar-proxy',
+            'Service': asked['Name'] + '-sidecar-proxy', 'Port': sidecar['Port'],
+            'Address': sidecar['Address'], 'Tags': sidecar.get('Tags') or asked.get('Tags') or [],
+            'Meta': sidecar.get('Meta') or asked.get('Meta') or {},
+            'Proxy': {'DestinationServiceID': asked['ID'], 'LocalServiceAddress': '127.0.0.1', **proxy}}
+
     def deregister(self, name):
+        self.services.pop(name + '-sidecar-proxy', None)
         if self.services.pop(name, None) is None:
             return 404, b'Unknown service ID "%s". Ensure that the service ID is passed.' % name.encode()
         for check in [check for check, one in self.checks.items() if one['ServiceID'] == name]:

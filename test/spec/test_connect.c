@@ -65,7 +65,7 @@ static void assert_field(const json_t *object, const char *field, const char *ex
     free(copy);
 }
 
-static struct alloc_spec *spec_of(const json_t *job)
+static struct alloc_spec *make_alloc(const json_t *job, char **ret_text, size_t *ret_length)
 {
     struct spec_port port = {.label = "connect-proxy-api-j",
                              .task = "",
@@ -80,13 +80,26 @@ static struct alloc_spec *spec_of(const json_t *job)
                                                 .ports = {.items = &port, .count = 1}};
     struct alloc_spec *spec;
     struct err err = {0};
+
+    if (jobspec_make_alloc(job, &placement, ret_text, ret_length, &spec, &err) != 0)
+        fail_msg("%s", err.text);
+    return spec;
+}
+
+static struct alloc_spec *spec_of(const json_t *job)
+{
+    return make_alloc(job, NULL, NULL);
+}
+
+static json_t *essence_of_alloc(const json_t *job)
+{
     char *text;
     size_t length;
 
-    if (jobspec_make_alloc(job, &placement, &text, &length, &spec, &err) != 0)
-        fail_msg("%s", err.text);
+    alloc_spec_free(make_alloc(job, &text, &length));
+    json_t *essence = jobspec_alloc_essence(text, length);
     free(text);
-    return spec;
+    return essence;
 }
 
 static void test_a_sidecar_gets_a_task_and_a_port(void **state)
@@ -238,6 +251,34 @@ static void test_an_alloc_knows_all_of_its_sidecar(void **state)
     json_decref(job);
 }
 
+/* Consul tells the sidecar, which goes on. */
+static void test_other_upstreams_replace_no_alloc(void **state)
+{
+    static const char *const texts[] = {
+        BRIDGE SIDECAR("proxy {\n upstreams {\n destination_name = \"db\"\n local_bind_port = "
+                       "5000\n}\n}\n") "}\n}\n" TASK,
+        BRIDGE SIDECAR("proxy {\n upstreams {\n destination_name = \"db\"\n local_bind_port = "
+                       "5001\n}\n}\n") "}\n}\n" TASK,
+    };
+    json_t *jobs[2], *essences[2];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        (void)group_of(texts[i], &jobs[i]);
+        essences[i] = jobspec_essence(jobs[i], "g");
+    }
+    assert_true(json_equal(essences[0], essences[1]));
+    json_t *stored = essence_of_alloc(jobs[0]);
+    if (!json_equal(stored, essences[1]))
+        fail_msg("%s\n%s", json_dumps(stored, JSON_SORT_KEYS),
+                 json_dumps(essences[1], JSON_SORT_KEYS));
+    json_decref(stored);
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        json_decref(essences[i]);
+        json_decref(jobs[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +288,7 @@ int main(void)
         cmocka_unit_test(test_another_driver_has_a_config_of_its_own),
         cmocka_unit_test(test_a_native_service_is_its_tasks),
         cmocka_unit_test(test_an_alloc_knows_all_of_its_sidecar),
+        cmocka_unit_test(test_other_upstreams_replace_no_alloc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
