@@ -76,7 +76,11 @@ def messages(state):
 
 # --- the node ---
 
-def a_node_without_consul_places_nothing_that_needs_it_until_there_is_one():
+# A node reads what Consul has every 30 s: what the first test begins the last one sees.
+upgraded = {}
+
+
+def a_node_without_consul_places_nothing_that_needs_it():
     consul = Consul(version='1.7.9')
     consul.stop()
     node = open_node(consul)
@@ -91,6 +95,11 @@ def a_node_without_consul_places_nothing_that_needs_it_until_there_is_one():
     consul.stop()
     consul.version = '1.20.0'
     consul.start()
+    upgraded.update(node=node, consul=consul)
+
+
+def a_newer_consul_is_found_by_the_next_reading_and_what_waited_runs():
+    node, consul = upgraded['node'], upgraded['consul']
     wait_for('what waits to run', node.running, limit_s=60)
     found = {name: value for name, value in attributes(node).items() if 'consul' in name}
     assert found == {'consul.version': '1.20.0', 'consul.server': 'true', 'consul.revision': 'abc',
@@ -273,7 +282,9 @@ def consul_is_away_and_tasks_run():
     consul.stop()
     consul.forget()
     consul.start()
-    wait_for('it again', lambda: consul.names() == ['web'], limit_s=60)
+    node.run_job(job_of(sleeper(), sleeper('u', 1001), Services=[
+        offer('web', Tags=['two']), offer('more')]))  # by which it reads what is there
+    wait_for('it again', lambda: consul.names() == ['more', 'web'], limit_s=60)
     finish(node, consul)
 
 
@@ -409,7 +420,7 @@ def what_is_not_there_is_refused_by_name():
 
 if __name__ == '__main__':
     sys.exit(tap([
-        a_node_without_consul_places_nothing_that_needs_it_until_there_is_one,
+        a_node_without_consul_places_nothing_that_needs_it,
         a_token_is_told_and_seen_nowhere_and_without_it_nothing_is_lost,
         a_socket_does_as_well,
         what_is_offered_is_registered_whole,
@@ -424,4 +435,5 @@ if __name__ == '__main__':
         what_consul_finds_unwell_is_restarted,
         scripts_run_in_their_task_and_their_ends_are_told,
         what_is_not_there_is_refused_by_name,
+        a_newer_consul_is_found_by_the_next_reading_and_what_waited_runs,
     ]))
