@@ -514,6 +514,10 @@ static void test_a_native_task_reaches_consul(void **state)
     assert_string_equal(variable(launch, "CONSUL_HTTP_TOKEN"), TOKEN);
     assert_string_equal(variable(launch, "CONSUL_HTTP_SSL"), "mine");
     hooks_launch_free(launch);
+    given.key = "CONSUL_HTTP_TOKEN";
+    launch = prepare(fixture, NULL, 0);
+    assert_string_equal(variable(launch, "CONSUL_HTTP_TOKEN"), "mine");
+    hooks_launch_free(launch);
     mesh.connect.ca_file = "/nonexistent/ca.pem";
     assert_int_not_equal(run(fixture, TASK_HOOK_CONNECT_NATIVE), 0);
     assert_non_null(strstr(fixture->text, "failed to copy Consul TLS certificates"));

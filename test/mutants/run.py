@@ -66,6 +66,8 @@ FINDERS = [
                [OUT + '/test/hooks/test_signing'], [OUT + '/test/server/test_signing'],
                [OUT + '/test/fsm/test_policy'],
                [OUT + '/test/drivers/docker/test_answers'], [OUT + '/test/inspect/test_words'],
+               [OUT + '/test/fsm/test_consul'], [OUT + '/test/hooks/test_consul'],
+               [OUT + '/test/hooks/test_connect'], [OUT + '/test/io/net/test_relay'],
                [OUT + '/test/io/net/test_room']], 30),
     ('mounts', [[OUT + '/test/csi/test_volume_steps']], 90),
     ('stories', [[CAIRN, 'sim', '-story', os.path.basename(path)[:-len('.story')]]
