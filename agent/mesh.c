@@ -62,6 +62,7 @@ struct mesh {
         size_t count, size;
     } noted;
     struct derivation *derivations;
+    bool derives_none; /* the servers are of Nomad 1.10 or newer, and know of no such token */
 };
 
 /* --- where Consul is --- */
@@ -155,7 +156,8 @@ static void on_reply(void *ctx, const json_t *reply, const struct err *why)
     struct err err = {0};
 
     if (reply == NULL && strstr(why->text, "can't find method") != NULL) {
-        end_derivation(one, NULL, NULL); /* servers from 1.10 on */
+        one->mesh->derives_none = true;
+        end_derivation(one, NULL, NULL);
         return;
     }
     if (reply == NULL && may_say_later(why) && one->waited_ms < DERIVE_ALL_MS) {
@@ -197,7 +199,7 @@ static void derive(void *ctx, const char *alloc, const char *task, hooks_derived
     struct mesh *mesh = ctx;
     struct derivation *one;
 
-    if (mesh->parts->nomad == NULL) {
+    if (mesh->parts->nomad == NULL || mesh->derives_none) {
         done(done_ctx, NULL, NULL);
         return;
     }
