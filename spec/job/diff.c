@@ -357,7 +357,10 @@ static void set_diff(json_t *to, const struct jobspec_field *field, const json_t
     const char **names = names_of(old, new, &count);
     char called[CALLED_SIZE];
 
-    call_one(field->block, called);
+    if (field->block == &jobspec_upstream)
+        (void)text_copy(called, sizeof(called), "ConsulUpstreams"); /* fits */
+    else
+        call_one(field->block, called);
     for (size_t i = 0; i < count; i++) {
         const json_t *was = json_object_get(old, names[i]), *is = json_object_get(new, names[i]);
 
@@ -478,6 +481,22 @@ static void checks_diff(json_t *to, const json_t *before, const json_t *after)
     json_decref(new);
 }
 
+/* Blocks of Consul's mesh are told with those in them: how Nomad calls FIELD, NULL: it is none. */
+static const char *name_in_mesh(const struct jobspec_field *field)
+{
+    static const char *const names[][2] = {{"Connect", "ConsulConnect"},
+                                           {"SidecarService", "SidecarService"},
+                                           {"SidecarTask", "SidecarTask"},
+                                           {"Proxy", "ConsulProxy"},
+                                           {"Expose", "Expose"}};
+
+    for (size_t i = 0; field->kind == KIND_BLOCK && i < COUNT_OF(names); i++) {
+        if (text_equal(field->json, names[i][0]))
+            return names[i][1];
+    }
+    return NULL;
+}
+
 static json_t *object_diffs(const struct jobspec_schema *schema, const json_t *before,
                             const json_t *after)
 {
@@ -496,6 +515,8 @@ static json_t *object_diffs(const struct jobspec_schema *schema, const json_t *b
             checks_diff(list, was, is);
         else if (field->block == &jobspec_scaling)
             add(list, scaling_diff(was, is));
+        else if (name_in_mesh(field) != NULL)
+            add(list, whole_diff(name_in_mesh(field), field->block, was, is));
         else if (field->kind == KIND_BLOCK)
             add(list, block_diff(field->json, field->block, was, is));
         else if (field->kind == KIND_CONFIG || field->kind == KIND_LISTS)

@@ -251,7 +251,7 @@ static void test_an_alloc_knows_all_of_its_sidecar(void **state)
     json_decref(job);
 }
 
-/* Consul tells the sidecar, which goes on. */
+/* Consul tells the sidecar, which goes on; and whoever asks what would change is told of it. */
 static void test_other_upstreams_replace_no_alloc(void **state)
 {
     static const char *const texts[] = {
@@ -268,6 +268,19 @@ static void test_other_upstreams_replace_no_alloc(void **state)
         essences[i] = jobspec_essence(jobs[i], "g");
     }
     assert_true(json_equal(essences[0], essences[1]));
+    json_t *diff = jobspec_diff(jobs[0], jobs[1]);
+    char *text = json_dumps(diff, JSON_COMPACT);
+    static const char *const order[] = {"\"ConsulConnect\"", "\"SidecarService\"",
+                                        "\"ConsulProxy\"", "\"ConsulUpstreams\"",
+                                        "\"LocalBindPort\""};
+    const char *at = text;
+    for (size_t i = 0; i < COUNT_OF(order); i++) {
+        at = strstr(at, order[i]);
+        if (at == NULL)
+            fail_msg("%s is not told: %s", order[i], text);
+    }
+    free(text);
+    json_decref(diff);
     json_t *stored = essence_of_alloc(jobs[0]);
     if (!json_equal(stored, essences[1]))
         fail_msg("%s\n%s", json_dumps(stored, JSON_SORT_KEYS),
