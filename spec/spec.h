@@ -338,8 +338,8 @@ struct spec_identity {
 /* An identity that has a name: its token is signed when it is asked for, and for a time. */
 struct spec_named_identity {
     const char *name;
-    bool env;         /* as NOMAD_TOKEN_<name> */
-    const char *file; /* as of spec_identity */
+    bool env;                /* as NOMAD_TOKEN_<name> */
+    const char *file;        /* as of spec_identity */
     enum spec_change change; /* what the task is told of a new one */
     const char *signal;      /* of that change */
     uint64_t ttl_ms;         /* how long one is good for, 0: for ever */
