@@ -186,8 +186,10 @@ def a_sidecar_reaches_consul_from_its_network_also_after_a_crash():
     wait_for('a look', lambda: consul.count('/v1/agent/checks') > 0)
     assert consul.changes() == [] and start_ticks(pid) is not None
     [one] = node.get('/v1/nodes')
-    wait_for('what the node needs for it', lambda: {'consul.version', 'plugins.cni.version.bridge'}
-             <= set(node.get('/v1/node/' + one['ID'])['Attributes']))
+    needed = {'consul.version', 'plugins.cni.version.bridge', 'driver.raw_exec'}
+    wait_for('what the node needs for it',
+             lambda: needed <= set(node.get('/v1/node/' + one['ID'])['Attributes']))
+    wait_for('its drivers', lambda: 'drivers: ' in node.log(1 << 20).rpartition('started node=')[2])
     node.run_job(meshed(5001))
     wait_for('the upstream', lambda: [one['Proxy']['Upstreams'][0]['LocalBindPort']
                                       for one in consul.named('api-sidecar-proxy')] == [5001])
