@@ -170,7 +170,7 @@ def a_sidecar_reaches_consul_from_its_network_also_after_a_crash():
     node.run_job(meshed())
     said = wait_for('the proxy', lambda: told(node), limit_s=60)
     own = path_in(node, 'alloc', 'tmp', 'consul_grpc.sock')
-    [sidecar] = [name for name in consul.services if name.endswith('-sidecar-proxy')]
+    sidecar = wait_for('the service', lambda: consul.named('api-sidecar-proxy'))[0]['ID']
     assert said == {'grpc': own, 'proxy': sidecar, 'token': SECRET, 'heard': 'HELLO',
                     'upstream': '127.0.0.1:5000', 'links': ['eth0', 'lo']}, said
     file = os.stat(path_in(node, 'connect-proxy-api', 'secrets', 'envoy_bootstrap.json'))
