@@ -57,7 +57,11 @@ struct daemon {
 
 /* Room for some ten thousand events when the disk is full; and plugins of networks are programs
  * that are asked behind what tasks wait for. */
-enum { RESERVE_BYTES = 8 << 20, FIND_PLUGINS_MS = 500 };
+enum {
+    RESERVE_BYTES = 8 << 20,
+    FIND_PLUGINS_MS = 500,
+    KNOWN_MS = 5000, /* all else that is looked at answers before, or does not */
+};
 
 /* --- parts --- */
 
@@ -206,6 +210,7 @@ static void plugins_found(void *ctx, const struct spec_pairs *versions)
 {
     struct parts *parts = ctx;
 
+    parts->has_asked_plugins = true;
     node_set_plugins(&parts->node, versions);
     node_changed(parts);
 }
@@ -216,6 +221,19 @@ static void host_plugins_found(void *ctx, const struct spec_pairs *versions)
 
     node_set_host_plugins(&parts->node, versions);
     node_changed(parts);
+}
+
+/* Whether all has been looked at once that says what this node has, or for long enough. */
+static bool is_known(void *ctx)
+{
+    const struct parts *parts = ctx;
+    struct driver_info infos[DRIVERS_MAX];
+    size_t count = drivers_list(parts->drivers, infos, COUNT_OF(infos));
+    bool all = parts->has_asked_plugins && (parts->has_asked_consul || !parts->config->consul.used);
+
+    for (size_t i = 0; i < count; i++)
+        all &= infos[i].asked;
+    return all || loop_now_ms() >= parts->known_at_ms;
 }
 
 static bool has_driver(void *ctx, const char *name)
@@ -489,6 +507,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
     parts->catalogue = catalogue_new(parts);
     daemon->world = world_begin(parts, seed);
     daemon->registrar = registrar_new(parts);
+    parts->known_at_ms = loop_now_ms() + KNOWN_MS;
     struct alone_config alone = {
         .life = parts->life,
         .say = world_say,
@@ -496,6 +515,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
         .new_id = new_id,
         .placed = placed,
         .has_driver = has_driver,
+        .is_known = is_known,
         .has_network = has_network,
         .devices = devices_of,
         .node = node_for_jobs(&parts->node, config),

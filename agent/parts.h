@@ -56,6 +56,8 @@ struct parts {
     parser_function *parse;     /* parser_ask, or what a test puts in its place */
     struct crash crash;
     struct node node;
+    bool has_asked_plugins, has_asked_consul; /* what they are, for the first time */
+    uint64_t known_at_ms;                     /* of the loop: nobody is waited for any longer */
     struct health health;        /* of its drivers */
     struct tally *tally;         /* for those who watch */
     struct catalogue *catalogue; /* what allocs offer */

@@ -40,6 +40,7 @@ static void found(void *ctx, const struct spec_pairs *attributes, const char *en
     struct registrar *registrar = ctx;
     struct parts *parts = registrar->parts;
 
+    parts->has_asked_consul = true;
     mesh_found(parts->mesh, attributes, envoy);
     if (!node_set_consul(&parts->node, attributes))
         return;

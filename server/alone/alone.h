@@ -56,9 +56,12 @@ struct alone_config {
     /* True if tasks of DRIVER can be placed here.  NULL: of every driver. */
     bool (*has_driver)(void *ctx, const char *driver);
     /* True if groups with networks of MODE can be placed here.  NULL: of every mode. */
+    bool (*has_network)(void *ctx, const char *mode);
     /* The devices of this node (spec/devices.h): a new reference; NULL: it has none. */
     json_t *(*devices)(void *ctx);
-    bool (*has_network)(void *ctx, const char *mode);
+    /* False as long as it is still being looked at what the node has: what runs already is believed
+     * to be able to.  NULL: nothing has to be. */
+    bool (*is_known)(void *ctx);
     struct alone_node node;
     int64_t token_min_ns, token_max_ns; /* that tokens last which end, 0: Nomad's defaults */
     bool jobs_elsewhere;                /* servers have them: those that are here are refused */

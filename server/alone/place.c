@@ -451,16 +451,20 @@ int alone_place(struct alone *alone, struct change *change, const struct gatheri
 }
 
 /* Where a job is changed, its allocs are looked at anew: what may not be here any more is replaced,
- * and waits if there is nowhere else. */
+ * and waits if there is nowhere else.  A daemon that has just begun does not know yet what there
+ * is.
+ */
 static void displace(const struct alone *alone, struct gathering *gathering,
                      const struct places *places)
 {
+    const struct alone_config *config = &alone->config;
     bool here = alone_in_datacenter(alone, gathering->job->json);
+    bool known = config->is_known == NULL || config->is_known(config->ctx);
 
     for (size_t a = 0; gathering->changed && a < gathering->count; a++) {
         for (size_t g = 0; g < places->count; g++) {
             if (text_equal(places->groups[g].name, gathering->allocs[a].group) &&
-                (!here || alone_unmet(alone, gathering->job, g) != NULL))
+                (!here || (known && alone_unmet(alone, gathering->job, g) != NULL)))
                 gathering->allocs[a].current = false;
         }
     }

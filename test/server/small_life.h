@@ -63,6 +63,7 @@ struct small_life {
     const char *datacenter; /* of the node */
     struct spec_pairs attributes, meta;
     const char *lacks_driver; /* NULL: none */
+    bool is_unknown;          /* what the node has */
     struct room room;
     struct core_set cores;
     struct alone_address addresses[3];
@@ -480,6 +481,11 @@ static inline bool small_has_driver(void *ctx, const char *driver)
     return small->lacks_driver == NULL || !text_equal(small->lacks_driver, driver);
 }
 
+static inline bool small_is_known(void *ctx)
+{
+    return !((const struct small_life *)ctx)->is_unknown;
+}
+
 static inline bool small_has_host_plugin(void *ctx, const char *plugin)
 {
     (void)ctx;
@@ -522,6 +528,7 @@ static inline void small_begin(struct small_life *small)
         .ctx = small,
         .new_id = small_new_id,
         .has_driver = small_has_driver,
+        .is_known = small_is_known,
         .node = {.known = {.id = "n",
                            .name = "node",
                            .datacenter = small->datacenter,

@@ -225,6 +225,26 @@ static void test_who_may_not_be_here_any_more_does_not_go_on(void **state)
     assert_int_equal(small_count(small, "j", NULL).live, 0);
 }
 
+/* As after its start, when drivers have not been asked yet. */
+static void test_who_runs_goes_on_where_it_is_not_known_what_there_is(void **state)
+{
+    struct small_life *small = *state;
+
+    (void)run(small, job_with_timeout(1, 0, 5));
+    struct small_counts before = small_count(small, "j", "a");
+    small_kill(small);
+    small->lacks_driver = "raw_exec";
+    small->is_unknown = true;
+    small_begin(small);
+    small_settle(small);
+    (void)run(small, job_with_timeout(1, 0, 9));
+    assert_string_equal(small_count(small, "j", "a").newest, before.newest);
+    json_t *job = job_with_timeout(1, 0, 10); /* of this nobody has to be asked */
+    assert_int_equal(json_object_set_new(job, "Datacenters", json_pack("[s]", "elsewhere")), 0);
+    (void)run(small, job);
+    assert_int_equal(small_count(small, "j", NULL).live, 0);
+}
+
 static void test_two_versions_in_one_turn_are_the_newer_one(void **state)
 {
     struct small_life *small = *state;
@@ -248,6 +268,7 @@ int main(void)
         SMALL_TEST(test_ports_stay_with_who_goes_on),
         SMALL_TEST(test_who_cannot_say_what_it_runs_by_is_replaced),
         SMALL_TEST(test_who_may_not_be_here_any_more_does_not_go_on),
+        SMALL_TEST(test_who_runs_goes_on_where_it_is_not_known_what_there_is),
         SMALL_TEST(test_two_versions_in_one_turn_are_the_newer_one),
     };
 
