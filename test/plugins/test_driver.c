@@ -158,6 +158,7 @@ static void test_sockets_of_tasks_outlive_their_plugin(void **state)
     assert_true(text_format(live, sizeof(live), "%s/live", directory));
     assert_true(text_format(dead, sizeof(dead), "%s/dead", directory));
     scoped_fd int fd = listen_at(live);
+    (void)fd; /* it listens as long as it is open */
     (void)close(listen_at(dead));
     assert_int_equal(sockets_clear(directory, true, &err), 0);
     assert_int_equal(stat(live, &status), 0);
