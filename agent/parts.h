@@ -58,13 +58,13 @@ struct parts {
     struct node node;
     bool has_asked_plugins, has_asked_consul; /* what they are, for the first time */
     uint64_t known_at_ms;                     /* of the loop: nobody is waited for any longer */
-    struct health health;        /* of its drivers */
-    struct tally *tally;         /* for those who watch */
-    struct catalogue *catalogue; /* what allocs offer */
-    struct mesh *mesh;           /* how their tasks reach Consul; NULL: there is none */
-    struct task_api *task_api;   /* how tasks ask servers; NULL: there are none */
-    struct nomad *nomad;         /* with servers, who decide what runs; NULL: this node does */
-    struct acl_lent *lent;       /* what they say of tokens; NULL: nobody is asked for one */
+    struct health health;                     /* of its drivers */
+    struct tally *tally;                      /* for those who watch */
+    struct catalogue *catalogue;              /* what allocs offer */
+    struct mesh *mesh;         /* how their tasks reach Consul; NULL: there is none */
+    struct task_api *task_api; /* how tasks ask servers; NULL: there are none */
+    struct nomad *nomad;       /* with servers, who decide what runs; NULL: this node does */
+    struct acl_lent *lent;     /* what they say of tokens; NULL: nobody is asked for one */
 };
 
 #endif
