@@ -11,7 +11,7 @@ at 9000 crash 1000
 at 12000 renew a/main 2
 at 16000 renew a/main 5
 at 20000 boot 1000
-always hups a/main 1
+expect hups a/main 1
 expect notes a/main RESTART_SIGNALED 3
-always starts a/main 5
+expect starts a/main 5
 always state task a/main RUNNING
