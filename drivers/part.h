@@ -550,11 +550,28 @@ void run_on_watch(struct run *run, int fd, int events,
                   void (*cb)(struct io_watch *watch, int events));
 void run_off_watch(struct run *run); /* and closes the descriptor */
 void run_at(struct run *run, uint64_t delay_ms, void (*cb)(struct io_timer *timer));
+
+/* The same after a time that doubles from FIRST_MS on, each time until retry_ms is 0 again. */
+void run_retry(struct run *run, uint32_t first_ms, uint32_t longest_ms,
+               void (*cb)(struct io_timer *timer));
 bool run_has(const struct run *run, enum call_kind kind);
 
 /* Fails all calls but destroys, or all. */
 void run_fail_calls(struct run *run, const struct err *err);
 void run_fail_all(struct run *run, const struct err *err);
+
+/* --- files.c: of tasks without a shim --- */
+
+/* The task's file, opened (owned), or -1. */
+int run_file(const struct run *run);
+
+/* RECORD, sealed, and all of the file, on the disk: from here on somebody may have to look for a
+ * payload.  ERR_*, recoverable: nothing is in it. */
+int run_put_first(const struct run *run, void *record, uint32_t magic, size_t length,
+                  struct err *err);
+
+/* RECORD, sealed, to its place. */
+void run_put(const struct run *run, off_t at, void *record, uint32_t magic, size_t length);
 
 struct waiting_start {
     struct waiting_start *next, **link;

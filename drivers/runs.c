@@ -30,6 +30,15 @@ void run_at(struct run *run, uint64_t delay_ms, void (*cb)(struct io_timer *time
     io_timer_start(run->drivers->config.loop, &run->timer, loop_now_ms() + delay_ms, cb, run);
 }
 
+void run_retry(struct run *run, uint32_t first_ms, uint32_t longest_ms,
+               void (*cb)(struct io_timer *timer))
+{
+    run->retry_ms = run->retry_ms == 0 ? first_ms : run->retry_ms * 2;
+    if (run->retry_ms > longest_ms)
+        run->retry_ms = longest_ms;
+    run_at(run, run->retry_ms, cb);
+}
+
 bool run_has(const struct run *run, enum call_kind kind)
 {
     for (const struct call *call = run->calls.first; call != NULL; call = call->next) {

@@ -37,6 +37,9 @@ int proc_open(const struct proc_identity *identity, int *ret_fd, struct err *err
  * pid of 1 or less. */
 int proc_signal(const struct proc_identity *identity, int signal, struct err *err);
 
+/* True if exactly this process was begun with VARIABLE, "NAME=value"; not for the shim. */
+bool proc_has_variable(const struct proc_identity *identity, const char *variable);
+
 /* Calls CB for each child that PARENT has now, zombies too; for none where the kernel keeps no
  * lists of children in /proc.  A number stays its child's as long as the caller is the parent and
  * reaps none. */

@@ -39,29 +39,6 @@ static void later(struct container *container);
 static void remove_it(struct container *container);
 static void send_signals(struct container *container);
 
-/* --- its file --- */
-
-/* All of it at once, on the disk: from here on somebody may have to look for a container. */
-static int put_first(struct container *container, struct err *err)
-{
-    const struct run *run = container->run;
-    char name[KEY_NAME_SIZE], block[TASK_FILE_SIZE] = "begun\n";
-
-    check(key_name(&run->key, name, NULL) == 0);
-    record_seal(&container->record, RECORD_MAGIC_CONTAINER, sizeof(container->record));
-    memcpy(block + TASK_STARTED_AT, &container->record, sizeof(container->record));
-    scoped_fd int fd = openat(run->drivers->shim_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd >= 0 && pwrite(fd, block, sizeof(block), 0) == (ssize_t)sizeof(block) &&
-        fdatasync(fd) == 0)
-        return 0;
-    int os = errno;
-    if (fd >= 0 && ftruncate(fd, 0) != 0)
-        os = errno; /* else nothing is in it, and nothing was made */
-    (void)err_os(err, err_from_errno(os), os, "cannot write the task's file");
-    err->recoverable = true;
-    return err->code;
-}
-
 /* --- asking --- */
 
 void container_ask(struct container *container, enum container_step step, const char *method,
@@ -101,13 +78,8 @@ static void on_later(struct io_timer *timer)
 
 static void later(struct container *container)
 {
-    uint64_t next_ms = container->retry_ms * 2;
-
     container->step = STEP_LATER;
-    container->retry_ms = next_ms < RETRY_SHORTEST_MS  ? RETRY_SHORTEST_MS
-                          : next_ms > RETRY_SLOWEST_MS ? RETRY_SLOWEST_MS
-                                                       : next_ms;
-    run_at(container->run, container->retry_ms, on_later);
+    run_retry(container->run, RETRY_SHORTEST_MS, RETRY_SLOWEST_MS, on_later);
 }
 
 /* --- its end --- */
@@ -127,8 +99,7 @@ static void conclude(struct container *container)
         call_fail(run->drivers, container->signal_call, &err);
         container->signal_call = NULL;
     }
-    container_put_at(container, TASK_EXIT_AT, &container->end, RECORD_MAGIC_EXIT,
-                     sizeof(container->end));
+    run_put(run, TASK_EXIT_AT, &container->end, RECORD_MAGIC_EXIT, sizeof(container->end));
     run_conclude(run, &container->end);
     if (run_has(run, CALL_DESTROY))
         remove_it(container);
@@ -261,7 +232,7 @@ static void tell_running(struct container *container)
 
 static void now_runs(struct container *container, const struct container_state *state)
 {
-    container->retry_ms = 0;
+    container->run->retry_ms = 0;
     container->has_started = true;
     container->state = *state;
     json_decref(container->wanted);
@@ -407,7 +378,8 @@ void container_make(struct container *container, const char *image_id)
     record->has_network = container->sharer != NULL;
     record->begun_unix_ns = loop_now_unix_ns();
     logs_find_first(container);
-    if (put_first(container, &container->failed) != 0) {
+    if (run_put_first(container->run, record, RECORD_MAGIC_CONTAINER, sizeof(*record),
+                      &container->failed) != 0) {
         container_fail(container);
         return;
     }

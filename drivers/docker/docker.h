@@ -132,7 +132,6 @@ struct container {
     struct container_state state;
     struct exit_record end;
     char cgroup[CGROUP_NAME_SIZE];
-    uint64_t retry_ms, drain_until_ms;
     struct io_timer kill;           /* what is to be sent next */
     struct http_request *signaling; /* a stop, a kill or a signal, one after another */
     struct call *signal_call;       /* that it is for, NULL: a stop; owned */
@@ -244,10 +243,8 @@ void network_share(struct container *container);
 
 /* --- record.c --- */
 
-/* Into the task's file: its record as it is now, or RECORD of LENGTH bytes at AT. */
+/* Into the task's file: its record as it is now. */
 void container_put(struct container *container);
-void container_put_at(const struct container *container, off_t at, void *record, uint32_t magic,
-                      size_t length);
 
 /* --- state.c --- */
 

@@ -28,7 +28,6 @@ enum {
     CODE_MAX = 250, /* times: the end of the output comes before that of the command */
     ID_SIZE = 80,
     SWEPT_MAX = 256, /* commands of a container that are looked at after a crash */
-    ENVIRONMENT_MAX = 128 << 10,
 };
 
 #define SESSION_MARKER "CAIRN_SESSION=" /* and the node's mark: in the environment of a command */
@@ -613,27 +612,13 @@ static void container_session_resize(void *others, uint16_t rows, uint16_t colum
 
 /* --- what is left of one that nobody listens to --- */
 
-/* True if PID was begun as a command of this node, and not by somebody who uses the Engine, too. */
-static bool is_ours(const struct container_session *session, pid_t pid)
+/* True if it was begun as a command of this node, and not by somebody who uses the Engine, too. */
+static bool is_ours(const struct container_session *session, const struct proc_identity *process)
 {
-    scoped_string char *environment = malloc(ENVIRONMENT_MAX);
-    char path[64], marker[sizeof(SESSION_MARKER) + NODE_MARK_SIZE];
-    size_t used = 0;
+    char marker[sizeof(SESSION_MARKER) + NODE_MARK_SIZE];
 
-    check(environment != NULL);
-    check(text_format(path, sizeof(path), "/proc/%d/environ", (int)pid));
     check(text_format(marker, sizeof(marker), SESSION_MARKER "%s", session->drivers->node_mark));
-    scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-    while (fd >= 0 && used < ENVIRONMENT_MAX) {
-        ssize_t got = read(fd, environment + used, ENVIRONMENT_MAX - used);
-
-        if (got <= 0)
-            break;
-        used += (size_t)got;
-    }
-    bool found = memmem(environment, used, marker, strlen(marker) + 1) != NULL;
-    explicit_bzero(environment, used);
-    return found;
+    return proc_has_variable(process, marker);
 }
 
 static void on_rest(void *ctx, const struct http_reply *reply)
@@ -653,7 +638,7 @@ static void on_rest(void *ctx, const struct http_reply *reply)
     json_decref(body);
     if (runs && pid > 1 && proc_identify(pid, &process, NULL) == 0) {
         container_cgroup_of(session->drivers, pid, cgroup);
-        if (cgroup[0] != '\0' && text_equal(cgroup, session->cgroup) && is_ours(session, pid))
+        if (cgroup[0] != '\0' && text_equal(cgroup, session->cgroup) && is_ours(session, &process))
             (void)proc_signal(&process, SIGKILL, NULL); /* it has just ended */
     }
     session_free(session);

@@ -109,7 +109,6 @@ struct external {
     struct external_status waited; /* what was said of its end */
     bool was_waited;
     struct exit_record end;
-    uint64_t retry_ms;
     struct io_timer kill;          /* when it is ended by force */
     struct grpc_request *stopping; /* a stop, or what ends it by force */
     struct grpc_request *signaling;

@@ -1,11 +1,9 @@
 /*
  * The life of a task of a plugin, as external.h has it.
  *
- *   AWAIT -> START -> WAIT -> its end is told          a start, by a plugin that is there
- *   AWAIT -> RECOVER -> WAIT                           one that was started: by this plugin or an
- *                                                      earlier one, maybe in an earlier life of
- * ours AWAIT -> INSPECT -> ...                            one whose answer was lost, or how it
- * ended
+ *   AWAIT -> START -> WAIT -> its end is told   a start, by a plugin that is there
+ *   AWAIT -> RECOVER -> WAIT                    one that was started: by this plugin or one before
+ *   AWAIT -> INSPECT -> ...                     one whose answer was lost, or how it has ended
  *
  * All roads come back to AWAIT when the plugin goes: what it was asked then is asked again of the
  * next one, from what is written down.
@@ -52,12 +50,8 @@ static void later(struct external *external, uint64_t delay_ms)
 /* Something is asked again, less and less often. */
 static void try_again(struct external *external)
 {
-    uint64_t next_ms = external->retry_ms * 2;
-
-    external->retry_ms = next_ms < RETRY_SHORTEST_MS  ? RETRY_SHORTEST_MS
-                         : next_ms > RETRY_SLOWEST_MS ? RETRY_SLOWEST_MS
-                                                      : next_ms;
-    later(external, external->retry_ms);
+    external->step = STEP_AWAIT;
+    run_retry(external->run, RETRY_SHORTEST_MS, RETRY_SLOWEST_MS, on_time);
 }
 
 /* The answer to what the step waits for has come; false: nobody waits for it any more. */
@@ -181,7 +175,7 @@ static void fail_start(struct external *external)
 static void tell_running(struct external *external)
 {
     external->told_running = true;
-    external->retry_ms = 0;
+    external->run->retry_ms = 0;
     run_tell_running(external->run);
     send_requests(external);
 }
