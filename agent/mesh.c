@@ -141,12 +141,6 @@ static void end_derivation(struct derivation *one, const char *token, const stru
     free(one);
 }
 
-/* Whoever could be asked was not, or was and cannot say: a leader is looked for. */
-static bool may_say_later(const struct err *err)
-{
-    return err->code != ERR_REFUSED || strstr(err->text, "No cluster leader") != NULL;
-}
-
 static void on_reply(void *ctx, const json_t *reply, const struct err *why)
 {
     struct derivation *one = ctx;
@@ -155,12 +149,13 @@ static void on_reply(void *ctx, const json_t *reply, const struct err *why)
         json_string_value(json_object_get(json_object_get(reply, "Tokens"), one->task));
     struct err err = {0};
 
-    if (reply == NULL && strstr(why->text, "can't find method") != NULL) {
+    if (reply == NULL && policy_is_not_asked(why->code, why->text)) {
         one->mesh->derives_none = true;
         end_derivation(one, NULL, NULL);
         return;
     }
-    if (reply == NULL && may_say_later(why) && one->waited_ms < DERIVE_ALL_MS) {
+    if (reply == NULL && policy_may_answer_later(why->code, why->text) &&
+        one->waited_ms < DERIVE_ALL_MS) {
         one->waited_ms += one->after_ms;
         io_timer_start(one->mesh->parts->loop, &one->timer, loop_now_ms() + one->after_ms, ask,
                        one);
@@ -169,7 +164,7 @@ static void on_reply(void *ctx, const json_t *reply, const struct err *why)
     }
     if (reply == NULL) {
         err = *why;
-        err.recoverable = may_say_later(why);
+        err.recoverable = policy_may_answer_later(why->code, why->text);
     } else if (json_is_object(failed)) {
         const char *text = json_string_value(json_object_get(failed, "Err"));
 

@@ -218,6 +218,12 @@ enum node_trouble policy_node_trouble(int code, const char *text);
 /* True if what was to be withdrawn is not there: as good as withdrawn. */
 bool policy_is_withdrawn(int code, const char *text);
 
+/* True if servers that said this, or nothing, may answer later: they look for a leader. */
+bool policy_may_answer_later(int code, const char *text);
+
+/* True if they are too old, or too new, for such a question. */
+bool policy_is_not_asked(int code, const char *text);
+
 /* True if servers have refused a token that is none, or not any more: they have answered. */
 bool policy_is_denied(int code, const char *text);
 

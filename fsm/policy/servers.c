@@ -182,6 +182,16 @@ bool policy_is_withdrawn(int code, const char *text)
     return code == ERR_REFUSED && strstr(text, "service registration not found") != NULL;
 }
 
+bool policy_may_answer_later(int code, const char *text)
+{
+    return code != ERR_REFUSED || strstr(text, "No cluster leader") != NULL;
+}
+
+bool policy_is_not_asked(int code, const char *text)
+{
+    return code == ERR_REFUSED && strstr(text, "can't find method") != NULL;
+}
+
 bool policy_is_denied(int code, const char *text)
 {
     static const char *const words[] = {"Permission denied", "ACL token not found",
