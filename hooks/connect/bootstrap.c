@@ -278,7 +278,8 @@ static void it_free(struct bootstrapping *it)
 {
     io_timer_stop(&it->timer);
     explicit_bzero(it->token, sizeof(it->token));
-    (void)close(it->cancel_fd); /* nothing was lost with it */
+    if (it->cancel_fd >= 0)
+        (void)close(it->cancel_fd); /* nothing was lost with it */
     json_decref(it->order);
     free(it->results.bytes);
     free(it->texts);
@@ -325,6 +326,12 @@ static void run(struct io_timer *timer)
     struct bootstrapping *it = timer->ctx;
     const char *path = getenv("PATH");
 
+    if (it->cancel_fd < 0) {
+        (void)err_os(&it->err, ERR_LIMIT, EMFILE, "cannot be run");
+        it->err.recoverable = true;
+        finish(it);
+        return;
+    }
     if (!hooks_read_token(it->hooks, it->request.alloc, it->request.task, it->token))
         (void)text_copy(it->token, sizeof(it->token), it->hooks->connect->token); /* same size */
     if (!plugin_find(path == NULL ? "" : path, "consul", it->path)) {
@@ -398,7 +405,7 @@ struct hooks_asking *hooks_bootstrap_ask(struct hooks *hooks, const struct hook_
     it->after_ms = AGAIN_MS;
     it->cancel_fd = eventfd(0, EFD_CLOEXEC);
     it->order = json_loads(request->order, 0, NULL);
-    check(it->cancel_fd >= 0 && it->order != NULL); /* hooks_bootstrap_begin has made it */
+    check(it->order != NULL); /* hooks_bootstrap_begin has made it */
     copy_request(it, request);
     put_results(it);
     io_timer_start(hooks->loop, &it->timer, loop_now_ms(), run, it);
