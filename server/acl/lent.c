@@ -31,7 +31,7 @@ struct token_lent {
     struct acl_rights *rights; /* NULL: none are known */
     int code;                  /* else why not, 0: nobody has said anything yet */
     char why[ERR_TEXT_SIZE];
-    uint64_t said_ms, used_ms;
+    uint64_t said_ms;
     int64_t ends_unix_ns; /* 0: never */
 
     bool asking;
