@@ -46,8 +46,9 @@ def a_crash_ends_no_waiting():
         node = joined(servers)
         previous, alloc = successor(servers)
         for _ in range(3):
-            asked = len(servers.calls('Alloc.GetAlloc'))
             node.kill()
+            wait_for('what it had asked to be heard', lambda: servers.session() is None)
+            asked = len(servers.calls('Alloc.GetAlloc'))
             node.start()
             wait_for('the question', lambda: len(servers.calls('Alloc.GetAlloc')) > asked)
             first = servers.calls('Alloc.GetAlloc')[asked]
