@@ -119,6 +119,31 @@ static void test_what_a_refusal_says_of_the_node(void **state)
     assert_false(policy_is_withdrawn(ERR_IO, "service registration not found"));
 }
 
+static void test_what_servers_say_is_an_answer_or_none(void **state)
+{
+    static const struct {
+        int code;
+        const char *text;
+        bool denied, not_asked, later;
+    } rows[] = {
+        {ERR_REFUSED, "rpc error: Permission denied", true, false, false},
+        {ERR_REFUSED, "rpc error: ACL token not found", true, false, false},
+        {ERR_REFUSED, "ACL token expired", true, false, false},
+        {ERR_REFUSED, "a task \"Permission denied\" is unknown", false, false, false},
+        {ERR_REFUSED, "No cluster leader", false, false, true},
+        {ERR_REFUSED, "rpc: can't find method Node.DeriveSIToken", false, true, false},
+        {ERR_IO, "Permission denied", false, false, true}, /* nobody has said so */
+        {ERR_TIMEOUT, "rpc: can't find method Node.DeriveSIToken", false, false, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        assert_int_equal(policy_is_denied(rows[i].code, rows[i].text), rows[i].denied);
+        assert_int_equal(policy_is_not_asked(rows[i].code, rows[i].text), rows[i].not_asked);
+        assert_int_equal(policy_may_answer_later(rows[i].code, rows[i].text), rows[i].later);
+    }
+}
+
 /* A payload that may run has it; one that is being looked for has its secrets mended first, and one
  * that is gone would keep them busy. */
 static void test_a_task_has_a_socket_while_its_payload_may_run(void **state)
@@ -139,6 +164,7 @@ int main(void)
         cmocka_unit_test(test_what_is_new_is_told_before_what_changes),
         cmocka_unit_test(test_what_is_wanted_of_an_alloc_follows_from_what_it_is),
         cmocka_unit_test(test_what_a_refusal_says_of_the_node),
+        cmocka_unit_test(test_what_servers_say_is_an_answer_or_none),
         cmocka_unit_test(test_a_task_has_a_socket_while_its_payload_may_run),
     };
 

@@ -68,6 +68,30 @@ static void test_identity_of_wrong_start_time_is_never_signalled(void **state)
     assert_int_equal(proc_signal(&identity, SIGKILL, &err), ERR_GONE);
 }
 
+static void test_what_a_process_was_begun_with_is_seen_whole(void **state)
+{
+    char *const argv[] = {"sleep", "1000", NULL};
+    char *const envp[] = {"FIRST=one", "SECOND=two", "EMPTY=", NULL};
+    struct proc_spawn spawn = {.path = "/bin/sleep", .argv = argv, .envp = envp};
+    struct proc_identity identity;
+    struct err err = {0};
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(proc_spawn(&spawn, &pid, NULL, &err), 0);
+    assert_int_equal(proc_identify(pid, &identity, &err), 0);
+    assert_true(proc_has_variable(&identity, "FIRST=one"));
+    assert_true(proc_has_variable(&identity, "SECOND=two"));
+    assert_true(proc_has_variable(&identity, "EMPTY="));
+    assert_false(proc_has_variable(&identity, "FIRST=on"));
+    assert_false(proc_has_variable(&identity, "FIRST"));
+    assert_false(proc_has_variable(&identity, "IRST=one"));
+    identity.start_ticks += 1; /* the same number, another process */
+    assert_false(proc_has_variable(&identity, "FIRST=one"));
+    assert_return_code(kill(pid, SIGKILL), 0);
+    (void)reap(pid);
+}
+
 static void test_signal_to_pids_of_one_and_less_is_refused(void **state)
 {
     struct err err = {0};
@@ -529,6 +553,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_identity_of_wrong_start_time_is_never_signalled),
+        cmocka_unit_test(test_what_a_process_was_begun_with_is_seen_whole),
         cmocka_unit_test(test_signal_to_pids_of_one_and_less_is_refused),
         cmocka_unit_test(test_zombie_is_not_alive_but_can_be_identified),
         cmocka_unit_test(test_open_gives_a_descriptor_that_tells_of_the_end),
