@@ -1,22 +1,24 @@
-/* See io/relay.h.  The other side is looked for by the pool, as names may take their time. */
+/*
+ * See io/relay.h.  Names are looked up by the pool, one of a relay at a time, as they may take
+ * their time; all else is done on the loop, so that a side that does not answer keeps nobody from
+ * working.
+ */
 #include "io/relay.h"
 
 #include "io/net/listen.h"
 #include "io/scope.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <utlist.h>
 
-enum { PIECE_SIZE = 16 << 10, TARGET_SIZE = 300, CONNECT_S = 5, AGAIN_MS = 100 };
+enum { PIECE_SIZE = 16 << 10, TARGET_SIZE = 300, CONNECT_MS = 5000, AGAIN_MS = 100 };
 
 /* One direction. */
 struct flow {
@@ -30,9 +32,11 @@ enum side { CAME, LED, SIDES };
 
 /* Whoever came, and where he was led. */
 struct pair {
-    struct relay *relay; /* NULL: it is closed, and the pool still looks for the other side */
-    bool looks;          /* it does */
-    int fds[SIDES];      /* -1: not there yet */
+    struct relay *relay;         /* NULL: it is closed, and the pool still looks the name up */
+    bool looks;                  /* it does */
+    int fds[SIDES];              /* -1: not there yet */
+    struct addrinfo *found, *at; /* of the name; owned, and the one that is tried next */
+    struct io_timer bound;       /* of that */
     struct io_watch watches[SIDES];
     struct flow flows[SIDES]; /* from that side to the other */
     struct io_work work;
@@ -45,75 +49,11 @@ struct relay {
     int fd;
     char target[TARGET_SIZE];
     unsigned connections_max, connections;
+    bool looks; /* a name up: who comes meanwhile waits */
     struct io_watch watch;
     struct io_timer again; /* too few descriptors: later */
     struct pair *pairs;
 };
-
-/* --- the other side, on the pool --- */
-
-static int connect_to(int family, const struct sockaddr *address, socklen_t length)
-{
-    const struct timeval limit = {.tv_sec = CONNECT_S};
-    scoped_fd int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0 ||
-        connect(fd, address, length) != 0)
-        return -1;
-    return take_fd(&fd);
-}
-
-static int connect_by_path(const char *path)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-
-    if (!text_copy(address.sun_path, sizeof(address.sun_path), path))
-        return -1;
-    return connect_to(AF_UNIX, (const struct sockaddr *)&address, sizeof(address));
-}
-
-/* "host:1", "[::1]:1": HOST and PORT are parts of TEXT then. */
-static bool split(char *text, char **ret_host, char **ret_port)
-{
-    char *colon = strrchr(text, ':');
-    size_t length = colon == NULL ? 0 : (size_t)(colon - text);
-
-    if (length == 0)
-        return false;
-    *colon = '\0';
-    *ret_port = colon + 1;
-    *ret_host = text;
-    if (text[0] == '[' && text[length - 1] == ']') {
-        text[length - 1] = '\0';
-        *ret_host = text + 1;
-    }
-    return true;
-}
-
-static int connect_by_name(char *text)
-{
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-    struct addrinfo *found;
-    char *host, *port;
-    int fd = -1;
-
-    if (!split(text, &host, &port) || getaddrinfo(host, port, &hints, &found) != 0)
-        return -1;
-    for (const struct addrinfo *at = found; at != NULL && fd < 0; at = at->ai_next)
-        fd = connect_to(at->ai_family, at->ai_addr, at->ai_addrlen);
-    freeaddrinfo(found);
-    return fd;
-}
-
-static void on_pool(struct io_work *work)
-{
-    static const char local[] = "unix:";
-    struct pair *pair = work->ctx;
-
-    pair->fds[LED] = text_starts_with(pair->target, local)
-                         ? connect_by_path(pair->target + strlen(local))
-                         : connect_by_name(pair->target);
-}
 
 /* --- a pair --- */
 
@@ -121,6 +61,9 @@ static void accept_begin(struct relay *relay);
 
 static void pair_free(struct pair *pair)
 {
+    io_timer_stop(&pair->bound);
+    if (pair->found != NULL)
+        freeaddrinfo(pair->found);
     for (int i = 0; i < SIDES; i++) {
         io_watch_stop(&pair->watches[i]);
         scope_close_fd(&pair->fds[i]);
@@ -203,17 +146,146 @@ static void on_side(struct io_watch *watch, int events)
         watch_sides(pair);
 }
 
-static void on_led(struct io_work *work)
+/* --- the other side --- */
+
+static void try_next(struct pair *pair);
+
+static void join(struct pair *pair)
+{
+    io_timer_stop(&pair->bound);
+    watch_sides(pair);
+}
+
+static void on_bound(struct io_timer *timer)
+{
+    try_next(timer->ctx);
+}
+
+/* The connection is there, or cannot be made. */
+static void on_connected(struct io_watch *watch, int events)
+{
+    struct pair *pair = watch->ctx;
+    socklen_t size = sizeof(int);
+    int os = 0;
+
+    (void)events;
+    if (getsockopt(pair->fds[LED], SOL_SOCKET, SO_ERROR, &os, &size) == 0 && os == 0)
+        join(pair);
+    else
+        try_next(pair);
+}
+
+/* True if the other side at ADDRESS is there, or may come; the pair goes on then. */
+static bool try_one(struct pair *pair, const struct sockaddr *address, socklen_t length)
+{
+    struct loop *loop = pair->relay->loop;
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    pair->fds[LED] = fd;
+    if (fd < 0)
+        return false;
+    if (connect(fd, address, length) == 0) {
+        join(pair);
+        return true;
+    }
+    if (errno != EINPROGRESS)
+        return false;
+    io_watch_start(loop, &pair->watches[LED], fd, IO_WRITABLE, on_connected, pair);
+    io_timer_start(loop, &pair->bound, loop_now_ms() + CONNECT_MS, on_bound, pair);
+    return true;
+}
+
+/* The next address of its name; whoever came goes if there is none left. */
+static void try_next(struct pair *pair)
+{
+    bool goes_on = false;
+
+    while (pair->at != NULL && !goes_on) {
+        const struct addrinfo *at = pair->at;
+
+        io_watch_stop(&pair->watches[LED]);
+        scope_close_fd(&pair->fds[LED]);
+        pair->fds[LED] = -1;
+        pair->at = at->ai_next;
+        goes_on = try_one(pair, at->ai_addr, at->ai_addrlen);
+    }
+    if (!goes_on)
+        end(pair);
+}
+
+static void lead_by_path(struct pair *pair, const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    if (!text_copy(address.sun_path, sizeof(address.sun_path), path) ||
+        !try_one(pair, (const struct sockaddr *)&address, sizeof(address)))
+        end(pair);
+}
+
+/* "host:1", "[::1]:1": HOST and PORT are parts of TEXT then. */
+static bool split(char *text, char **ret_host, char **ret_port)
+{
+    char *colon = strrchr(text, ':');
+    size_t length = colon == NULL ? 0 : (size_t)(colon - text);
+
+    if (length == 0)
+        return false;
+    *colon = '\0';
+    *ret_port = colon + 1;
+    *ret_host = text;
+    if (text[0] == '[' && text[length - 1] == ']') {
+        text[length - 1] = '\0';
+        *ret_host = text + 1;
+    }
+    return true;
+}
+
+/* With FLAGS of getaddrinfo; false: it has no such name. */
+static bool look_up(struct pair *pair, int flags)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | flags};
+    char text[TARGET_SIZE], *host, *port;
+
+    (void)text_copy(text, sizeof(text), pair->target); /* of that size */
+    if (!split(text, &host, &port) || getaddrinfo(host, port, &hints, &pair->found) != 0)
+        pair->found = NULL;
+    pair->at = pair->found;
+    return pair->found != NULL;
+}
+
+static void on_pool(struct io_work *work)
+{
+    (void)look_up(work->ctx, 0); /* none: there is none to be tried */
+}
+
+static void on_looked_up(struct io_work *work)
 {
     struct pair *pair = work->ctx;
+    struct relay *relay = pair->relay;
 
     pair->looks = false;
-    if (pair->relay == NULL)
+    if (relay == NULL) {
         pair_free(pair);
-    else if (pair->fds[LED] < 0 || fcntl(pair->fds[LED], F_SETFL, O_NONBLOCK) != 0)
-        end(pair);
-    else
-        watch_sides(pair);
+        return;
+    }
+    relay->looks = false;
+    try_next(pair);
+    accept_begin(relay);
+}
+
+static void lead(struct pair *pair)
+{
+    static const char local[] = "unix:";
+
+    if (text_starts_with(pair->target, local)) {
+        lead_by_path(pair, pair->target + strlen(local));
+    } else if (look_up(pair, AI_NUMERICHOST)) {
+        try_next(pair);
+    } else {
+        pair->looks = pair->relay->looks = true;
+        io_watch_stop(&pair->relay->watch);
+        io_work_submit(pair->relay->loop, &pair->work, on_pool, on_looked_up, pair);
+    }
 }
 
 /* --- who comes --- */
@@ -239,19 +311,19 @@ static void on_come(struct io_watch *watch, int events)
     struct pair *pair = calloc(1, sizeof(*pair));
     check(pair != NULL);
     pair->relay = relay;
-    pair->looks = true;
+    pair->bound.ctx = pair;
     pair->fds[CAME] = fd;
     pair->fds[LED] = -1;
     (void)text_copy(pair->target, sizeof(pair->target), relay->target); /* of that size */
     DL_APPEND(relay->pairs, pair);
     if (++relay->connections == relay->connections_max)
         io_watch_stop(&relay->watch);
-    io_work_submit(relay->loop, &pair->work, on_pool, on_led, pair);
+    lead(pair);
 }
 
 static void accept_begin(struct relay *relay)
 {
-    if (relay->connections < relay->connections_max)
+    if (relay->connections < relay->connections_max && !relay->looks)
         io_watch_start(relay->loop, &relay->watch, relay->fd, IO_READABLE, on_come, relay);
 }
 
@@ -282,7 +354,7 @@ void relay_aim(struct relay *relay, const char *target)
     check(text_copy(relay->target, sizeof(relay->target), target));
 }
 
-/* The pool may still look for the other side of some: they go when it has. */
+/* The pool may still look a name up for one: that goes when it has. */
 void relay_close(struct relay *relay)
 {
     struct pair *pair, *next;

@@ -277,6 +277,62 @@ static void test_addresses_are_those_of_networks_too(void **state)
     }
 }
 
+/* --- who does not answer --- */
+
+static void do_nothing(struct io_work *work)
+{
+    (void)work;
+}
+
+static void note_done(struct io_work *work)
+{
+    *(bool *)work->ctx = true;
+}
+
+static bool is_set(void *ctx)
+{
+    return *(bool *)ctx;
+}
+
+/* A listener whose queue is full lets who comes wait for a long time; many of them wait for it
+ * here, and nobody else for them. */
+static void test_one_that_does_not_answer_keeps_nobody_from_working(void **state)
+{
+    enum { FILLERS = 8, GUESTS = 16 };
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof(address);
+    int fillers[FILLERS], guests[GUESTS];
+    bool done = false;
+    struct io_work work;
+    char text[64], byte;
+
+    (void)state;
+    (void)close(server);
+    server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(server, (const struct sockaddr *)&address, length), 0);
+    assert_int_equal(listen(server, 0), 0);
+    assert_int_equal(getsockname(server, (struct sockaddr *)&address, &length), 0);
+    for (int i = 0; i < FILLERS; i++) {
+        fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        (void)connect(fillers[i], (const struct sockaddr *)&address, length); /* or not yet */
+    }
+    (void)snprintf(text, sizeof(text), "127.0.0.1:%u", (unsigned)ntohs(address.sin_port));
+    open_relay(GUESTS);
+    relay_aim(relay, text);
+    for (int i = 0; i < GUESTS; i++) {
+        guests[i] = come();
+        turn();
+    }
+    io_work_submit(loop, &work, do_nothing, note_done, &done);
+    turn_until(is_set, &done);
+    for (int i = 0; i < GUESTS; i++) { /* who still waits */
+        assert_int_equal(recv(guests[i], &byte, 1, 0), -1);
+        (void)close(guests[i]);
+    }
+    for (int i = 0; i < FILLERS; i++)
+        (void)close(fillers[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +342,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_closing_ends_all_and_the_next_takes_its_place, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_addresses_are_those_of_networks_too, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_that_does_not_answer_keeps_nobody_from_working,
+                                        setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
