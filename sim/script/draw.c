@@ -451,38 +451,33 @@ static void draw_plugin_tasks(struct pen *pen)
     }
 }
 
+/* Up to MOST times what some task got of HOOK is another one, each time several, in one of MODES.
+ */
+static void draw_others(struct pen *pen, enum task_hook hook, enum sim_action what, uint64_t most,
+                        uint64_t modes)
+{
+    for (uint64_t n = below(pen, most + 1); n > 0; n--) {
+        struct sim_whom whom = any_task(pen);
+        uint32_t *hooks = pen->script->allocs[whom.alloc].tasks[whom.member].hooks;
+        hooks[0] |= 1u << hook;
+        hooks[1] |= 1u << hook;
+        for (uint64_t times = 1 + below(pen, 5); times > 0; times--) {
+            uint64_t at_ms = below(pen, pen->horizon_ms);
+            add(pen, what, whom, at_ms, (int64_t)below(pen, modes));
+        }
+    }
+}
+
 /* What templates read changes; last, so that worlds are otherwise what they would be. */
 static void draw_changes(struct pen *pen)
 {
-    static const uint32_t template = 1u << TASK_HOOK_TEMPLATE;
-
-    for (uint64_t n = below(pen, 4); n > 0; n--) {
-        struct sim_whom whom = any_task(pen);
-        uint32_t *hooks = pen->script->allocs[whom.alloc].tasks[whom.member].hooks;
-        hooks[0] |= template;
-        hooks[1] |= template;
-        for (uint64_t times = 1 + below(pen, 5); times > 0; times--) {
-            uint64_t at_ms = below(pen, pen->horizon_ms);
-            add(pen, SIM_DO_CHANGE, whom, at_ms, (int64_t)below(pen, CHANGE_MODE_COUNT));
-        }
-    }
+    draw_others(pen, TASK_HOOK_TEMPLATE, SIM_DO_CHANGE, 3, CHANGE_MODE_COUNT);
 }
 
 /* Tokens are renewed, likewise. */
 static void draw_renewals(struct pen *pen)
 {
-    static const uint32_t identity = 1u << TASK_HOOK_IDENTITY;
-
-    for (uint64_t n = below(pen, 3); n > 0; n--) {
-        struct sim_whom whom = any_task(pen);
-        uint32_t *hooks = pen->script->allocs[whom.alloc].tasks[whom.member].hooks;
-        hooks[0] |= identity;
-        hooks[1] |= identity;
-        for (uint64_t times = 1 + below(pen, 5); times > 0; times--) {
-            uint64_t at_ms = below(pen, pen->horizon_ms);
-            add(pen, SIM_DO_RENEW, whom, at_ms, (int64_t)below(pen, 2 * CHANGE_SCRIPT));
-        }
-    }
+    draw_others(pen, TASK_HOOK_IDENTITY, SIM_DO_RENEW, 2, 2 * CHANGE_SCRIPT);
 }
 
 /* And nothing can be rendered for a while. */
