@@ -6,7 +6,7 @@
 #include "agent/world.h"
 
 #include "agent/catalogue.h"
-#include "agent/mesh.h"
+#include "agent/consul/mesh.h"
 #include "agent/node/cores.h"
 #include "agent/perform/perform.h"
 #include "agent/perform/strays.h"

@@ -6,8 +6,8 @@
  * so that nothing of it is kept here.  Follows nomad v2.0.5
  * client/allocrunner/taskrunner/script_check_hook.go.
  */
-#ifndef CAIRN_AGENT_SCRIPT_CHECKS_H
-#define CAIRN_AGENT_SCRIPT_CHECKS_H
+#ifndef CAIRN_AGENT_CONSUL_SCRIPT_CHECKS_H
+#define CAIRN_AGENT_CONSUL_SCRIPT_CHECKS_H
 
 #include "hooks/consul/consul.h"
 

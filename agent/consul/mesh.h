@@ -6,8 +6,8 @@
  * Nothing of it is stored.  Who has a socket follows from the machines (policy_has_mesh) and from
  * what the job says: after a restart of the daemon there are new ones in the same place.
  */
-#ifndef CAIRN_AGENT_MESH_H
-#define CAIRN_AGENT_MESH_H
+#ifndef CAIRN_AGENT_CONSUL_MESH_H
+#define CAIRN_AGENT_CONSUL_MESH_H
 
 #include "hooks/hooks.h"
 #include "journal/journal.h"

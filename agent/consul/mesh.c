@@ -1,4 +1,4 @@
-#include "agent/mesh.h"
+#include "agent/consul/mesh.h"
 
 #include "agent/parts.h"
 #include "base/list.h"

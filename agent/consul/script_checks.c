@@ -1,4 +1,4 @@
-#include "agent/script_checks.h"
+#include "agent/consul/script_checks.h"
 
 #include "agent/catalogue.h"
 #include "agent/launch.h"

@@ -5,8 +5,8 @@
  *
  * It holds nothing that is not in the catalogue.
  */
-#ifndef CAIRN_AGENT_REGISTRAR_H
-#define CAIRN_AGENT_REGISTRAR_H
+#ifndef CAIRN_AGENT_CONSUL_REGISTRAR_H
+#define CAIRN_AGENT_CONSUL_REGISTRAR_H
 
 struct parts;
 struct registrar;

@@ -1,9 +1,9 @@
-#include "agent/registrar.h"
+#include "agent/consul/registrar.h"
 
 #include "agent/catalogue.h"
-#include "agent/mesh.h"
+#include "agent/consul/mesh.h"
+#include "agent/consul/script_checks.h"
 #include "agent/parts.h"
-#include "agent/script_checks.h"
 #include "server/nomad/nomad.h"
 
 #include <stdlib.h>
