@@ -31,7 +31,7 @@ static const char *difference(const struct alloc_member *member, const struct ta
         return NULL; /* its alloc has not heard of all of it yet */
     if (member->failed != task->failed)
         return "its alloc was told another outcome";
-    if (member->rewound != task_is_rewound(task))
+    if (member->rewound && !task_is_rewound(task))
         return "its alloc was told otherwise of its turn";
     if (member->started != task_has_started(task))
         return "its alloc was told otherwise of its start";

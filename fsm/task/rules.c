@@ -685,7 +685,8 @@ void task_send(const struct machine_id *self, struct machine *record, uint8_t ef
         .run_state = task->run_state,
         .failed = task->failed,
         .started = task_has_started(task),
-        .rewound = task_is_rewound(task),
+        /* What it says while it is on its way is of an earlier time, and no answer to the last. */
+        .rewound = task_is_rewound(task) && task_state_waits(record->state),
         .quiet = task->told_revision == task->status_revision,
         .up = record->state == T_RUNNING,
         .answers = task->report_wanted,
