@@ -70,15 +70,22 @@ static void test_identity_of_wrong_start_time_is_never_signalled(void **state)
 
 static void test_what_a_process_was_begun_with_is_seen_whole(void **state)
 {
-    char *const argv[] = {"sleep", "1000", NULL};
+    char *const argv[] = {"yes", NULL};
     char *const envp[] = {"FIRST=one", "SECOND=two", "EMPTY=", NULL};
-    struct proc_spawn spawn = {.path = "/bin/sleep", .argv = argv, .envp = envp};
+    struct proc_spawn spawn = {.path = "/usr/bin/yes", .argv = argv, .envp = envp};
     struct proc_identity identity;
     struct err err = {0};
+    int pipe_fds[2];
+    char byte;
     pid_t pid;
 
     (void)state;
+    assert_return_code(pipe2(pipe_fds, O_CLOEXEC), 0);
+    spawn.out_fd = pipe_fds[1];
     assert_int_equal(proc_spawn(&spawn, &pid, NULL, &err), 0);
+    assert_return_code(close(pipe_fds[1]), 0);
+    /* The kernel lets a spawn return before it has put down what the program begins with. */
+    assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
     assert_int_equal(proc_identify(pid, &identity, &err), 0);
     assert_true(proc_has_variable(&identity, "FIRST=one"));
     assert_true(proc_has_variable(&identity, "SECOND=two"));
@@ -90,6 +97,7 @@ static void test_what_a_process_was_begun_with_is_seen_whole(void **state)
     assert_false(proc_has_variable(&identity, "FIRST=one"));
     assert_return_code(kill(pid, SIGKILL), 0);
     (void)reap(pid);
+    assert_return_code(close(pipe_fds[0]), 0);
 }
 
 static void test_signal_to_pids_of_one_and_less_is_refused(void **state)
