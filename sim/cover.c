@@ -41,8 +41,6 @@ static const struct reason {
     {MACHINE_TASK, "RECOVERING", "EXITED", "ALWAYS",
      "a driver answers the look before it tells the end"},
     {MACHINE_TASK, "HELD", "RESTORE", "MAY_START", "a node that had a server and has none now"},
-    {MACHINE_TASK, "DELAYING", "KILL", "ALWAYS",
-     "told once an incarnation, and RECOVERING by then"},
     {MACHINE_TASK, "WAITING", "REWIND", "ALWAYS", STILL_WANTED},
     {MACHINE_TASK, "PRESTART", "REWIND", "ALWAYS", STILL_WANTED},
     {MACHINE_TASK, "RUNNING", "REWIND", "ALWAYS", STILL_WANTED},

@@ -87,6 +87,16 @@ static bool fail_check(struct sim *sim, const struct sim_step *step)
     return id != NULL;
 }
 
+static bool say_of_task(struct sim *sim, const struct sim_step *step)
+{
+    static const struct kill_order note = {.event = TASK_EVENT_DRIVER, .text = "it comes along"};
+    const struct machine_id *id = looked_at(sim, step);
+
+    if (id != NULL)
+        core_tell(sim->core, id, TE_NOTE, &note);
+    return id != NULL;
+}
+
 static bool ask(struct sim *sim, const struct sim_step *step)
 {
     static const uint8_t events[SIM_ACTION_COUNT] = {
@@ -451,6 +461,7 @@ static const struct {
     [SIM_DO_EXIT] = {end_payload, false},
     [SIM_DO_CHANGE] = {change, false},
     [SIM_DO_RENEW] = {renew, false},
+    [SIM_DO_SAYS] = {say_of_task, false},
     [SIM_DO_HEAL] = {heal, false},
     [SIM_DO_CRASH] = {crash, true},
     [SIM_DO_TERM] = {crash, true},
