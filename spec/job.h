@@ -11,7 +11,7 @@
  * datacenters ["*"] when none are given (1.5), logs.disabled (1.5.4).
  *
  * What cairn does not act on is either kept with the job and named in its warnings (update,
- * affinity, ...), or refused by name: spec/job/schema.c is the one table of both.  Run-time
+ * affinity, ...), or refused by name: spec/schema/schema.c is the one table of both.  Run-time
  * interpolations (${NOMAD_...}, ${env[...]}, ${attr...}, ${meta...},
  * ${node...}) pass through as text; the hooks resolve them.
  */

@@ -1,7 +1,7 @@
 /*
  * What was asked for: one alloc, its group and its tasks, as plain values.
  *
- * Made by spec/job/decode.c from the normalised JSON that the journal's `spec` table holds, read by
+ * Made by spec/alloc/decode.c from the normalised JSON that the journal's `spec` table holds, read by
  * the hooks and drivers that carry it out.  The machines never see it: what they decide by (restart
  * policy, roles, limits) reaches them as the payload of their first event.
  *

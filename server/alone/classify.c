@@ -2,7 +2,7 @@
  * Which allocs of a job go on when it is changed, and how they learn of it.
  *
  * An alloc is compared by what it runs by itself, whichever version of its job that is from, with
- * what one would run by that was placed now (spec/job/update.c).  Who goes on does so as it is,
+ * what one would run by that was placed now (spec/alloc/update.c).  Who goes on does so as it is,
  * with its ports, its cores and its disk, and takes the newer version in the commit that stores it;
  * another alloc takes the place of who does not.
  */

@@ -4,7 +4,7 @@
  * All that registering has seen to and that is relied on here without another look: names that are
  * there, counts within their bounds, lists of what they are lists of.  Not the whole check of a
  * registration, which an older version's job might not pass any more: what an alloc runs by is
- * looked at again when one is made (spec/job/decode.c).
+ * looked at again when one is made (spec/alloc/decode.c).
  */
 #include "server/alone/part.h"
 

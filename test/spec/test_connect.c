@@ -3,7 +3,7 @@
  * is what nomad v2.0.6 nomad/job_endpoint_hook_connect.go adds, and what an alloc runs by.
  */
 #include "spec/job.h"
-#include "spec/job/part.h"
+#include "spec/blocks/blocks.h"
 #include "spec/json.h"
 
 #include <setjmp.h>

@@ -3,7 +3,7 @@
  * an alloc must run by it, the control plane place by it, a warning name it, or a problem refuse
  * it.
  */
-#include "spec/job/part.h"
+#include "spec/schema/work.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,21 +42,21 @@ static const struct {
     {"reschedule", "MaxDelay", "fsm/policy/reschedule.c"},
     {"reschedule", "Unlimited", "fsm/policy/reschedule.c"},
     {"job", "ParameterizedJob", "server/alone/dispatch.c"},
-    {"parameterized", "Payload", "spec/job/dispatch.c, of whoever dispatches"},
-    {"parameterized", "MetaRequired", "spec/job/dispatch.c, of whoever dispatches"},
-    {"parameterized", "MetaOptional", "spec/job/dispatch.c, of whoever dispatches"},
+    {"parameterized", "Payload", "spec/blocks/dispatch.c, of whoever dispatches"},
+    {"parameterized", "MetaRequired", "spec/blocks/dispatch.c, of whoever dispatches"},
+    {"parameterized", "MetaOptional", "spec/blocks/dispatch.c, of whoever dispatches"},
     {"job", "Periodic", "server/alone/periodic.c"},
     {"periodic", "Enabled", "server/alone/periodic.c: which are launched"},
     {"periodic", "Spec", "server/alone/periodic.c: when"},
     {"periodic", "Specs", "server/alone/periodic.c: when"},
-    {"periodic", "SpecType", "spec/job/periodic.c: there is one"},
+    {"periodic", "SpecType", "spec/blocks/periodic.c: there is one"},
     {"periodic", "ProhibitOverlap", "fsm/policy/periodic.c"},
     {"periodic", "TimeZone", "server/alone/periodic.c: when"},
     {"group", "Scaling", "server/alone/scaling/"},
     {"scaling", "Min", "server/alone/scaling/"},
     {"scaling", "Max", "server/alone/scaling/"},
     {"scaling", "Enabled", "agent/api/jobs/scaling.c: whoever scales reads it"},
-    {"scaling", "Type", "spec/job/scaling.c: there is one"},
+    {"scaling", "Type", "spec/blocks/scaling.c: there is one"},
     {"scaling", "Policy", "agent/api/jobs/scaling.c: whoever scales reads it"},
     {"update", "MaxParallel", "server/alone/rollout/rollout.c"},
     {"update", "HealthCheck", "fsm/alloc/health.c, of what the alloc was placed with"},
@@ -66,14 +66,14 @@ static const struct {
     {"update", "AutoRevert", "server/alone/rollout/rollout.c"},
     {"update", "AutoPromote", "server/alone/rollout/rollout.c"},
     {"update", "Canary", "server/alone/rollout/rollout.c"},
-    {"service", "TaskName", "spec/job/services.c: each check has its own of it"},
-    {"service", "OnUpdate", "spec/job/services.c: each check has its own of it"},
-    {"service", "CheckRestart", "spec/job/services.c: each check has its own of it"},
-    {"service", "Cluster", "spec/job/connect.c: there is one"},
-    {"group", "Consul", "spec/job/connect.c: there is one"},
-    {"consul", "Cluster", "spec/job/connect.c: there is one"},
-    {"connect", "SidecarTask", "spec/job/connect.c: it goes into the task"},
-    {"sidecar_task", NULL, "spec/job/connect.c: it goes into the task"},
+    {"service", "TaskName", "spec/blocks/services.c: each check has its own of it"},
+    {"service", "OnUpdate", "spec/blocks/services.c: each check has its own of it"},
+    {"service", "CheckRestart", "spec/blocks/services.c: each check has its own of it"},
+    {"service", "Cluster", "spec/blocks/connect.c: there is one"},
+    {"group", "Consul", "spec/blocks/connect.c: there is one"},
+    {"consul", "Cluster", "spec/blocks/connect.c: there is one"},
+    {"connect", "SidecarTask", "spec/blocks/connect.c: it goes into the task"},
+    {"sidecar_task", NULL, "spec/blocks/connect.c: it goes into the task"},
 };
 
 static bool is_placed_by(const char *block, const char *field)

@@ -4,7 +4,7 @@
  *
  * BASE is an alloc as Go sends it, with a value for each field that nobody said.
  */
-#include "spec/job/part.h"
+#include "spec/served/part.h"
 #include "spec/served.h"
 
 #include <setjmp.h>

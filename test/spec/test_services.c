@@ -7,7 +7,7 @@
  * that each task gets.
  */
 #include "spec/job.h"
-#include "spec/job/part.h"
+#include "spec/blocks/blocks.h"
 #include "spec/names.h"
 
 #include <setjmp.h>
