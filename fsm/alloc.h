@@ -111,7 +111,8 @@ enum alloc_effect {
     X(ALLOC_DIR, "alloc_dir")                                                                      \
     X(MIGRATE_DISK, "migrate_disk")                                                              \
     X(NETWORK, "network")                                                                          \
-    X(SERVICES, "group_services")
+    X(SERVICES, "group_services")                                                                  \
+    X(CONSUL, "consul")
 enum alloc_hook {
 #define X(name, text) ALLOC_HOOK_##name,
     ALLOC_HOOKS(X)

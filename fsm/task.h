@@ -116,13 +116,15 @@ enum task_effect {
  * task_runner_hooks.go initHooks. */
 #define TASK_HOOKS(X)                                                                              \
     X(VALIDATE, "validate") X(TASK_DIR, "task_dir") X(LOGS, "logmon") X(VOLUMES, "volumes")        \
-    X(NETWORK, "network") X(CSI_PLUGIN, "csi_plugin_supervisor") X(ARTIFACTS, "artifacts")       \
+    X(NETWORK, "network") X(CSI_PLUGIN, "csi_plugin_supervisor") X(ARTIFACTS, "artifacts")         \
     X(TEMPLATE, "template") X(DEVICES, "devices") X(IDENTITY, "identity")                          \
     X(SI_TOKEN, "consul_si_token") X(ENVOY_VERSION, "envoy_version")                               \
-    X(ENVOY_BOOTSTRAP, "envoy_bootstrap") X(CONNECT_NATIVE, "connect_native")
+    X(ENVOY_BOOTSTRAP, "envoy_bootstrap") X(CONNECT_NATIVE, "connect_native")                      \
+    X(CONSUL, "consul_task")
 #define TASK_HOOKS_IN_ORDER(X)                                                                     \
-    X(VALIDATE) X(TASK_DIR) X(IDENTITY) X(LOGS) X(VOLUMES) X(NETWORK) X(CSI_PLUGIN) X(ARTIFACTS)   \
-    X(TEMPLATE) X(DEVICES) X(SI_TOKEN) X(ENVOY_VERSION) X(ENVOY_BOOTSTRAP) X(CONNECT_NATIVE)
+    X(VALIDATE) X(TASK_DIR) X(IDENTITY) X(CONSUL) X(LOGS) X(VOLUMES) X(NETWORK) X(CSI_PLUGIN)      \
+    X(ARTIFACTS) X(TEMPLATE) X(DEVICES) X(SI_TOKEN) X(ENVOY_VERSION) X(ENVOY_BOOTSTRAP)            \
+    X(CONNECT_NATIVE)
 enum task_hook {
 #define X(name, text) TASK_HOOK_##name,
     TASK_HOOKS(X)

@@ -75,8 +75,17 @@ struct hooks_signer {
                  size_t count, spec_signed_cb *cb, void *cb_ctx);
 };
 
+enum { CONNECT_TOKEN_SIZE = 256 }; /* of Consul, with its NUL */
+
 /* TOKEN is NULL with an ERR, or if there is none to be had; borrowed for the call. */
 typedef void hooks_derived(void *ctx, const char *token, const struct err *err);
+
+/* By what a token of Consul is had; borrowed for the call. */
+struct hooks_login {
+    const char *jwt;    /* the token of an identity: a secret */
+    bool of_service;    /* else of a task: each has its own method at Consul */
+    const char *bearer; /* its name */
+};
 
 /* What tasks in the mesh of Consul are told of its agent, and who knows more.  All borrowed for the
  * life of the hooks; texts are never NULL, "": not given. */
@@ -93,6 +102,10 @@ struct hooks_connect {
      * before the call returns, unless CTX is gone before. */
     void (*derive)(void *ctx, const char *alloc, const char *task, hooks_derived *done,
                    void *done_ctx);
+    /* Asks Consul for a token by LOGIN, which is good for something when it comes; and to make one
+     * good for nothing, which needs no TOKEN in the answer.  DONE as of derive. */
+    void (*login)(void *ctx, const struct hooks_login *login, hooks_derived *done, void *done_ctx);
+    void (*logout)(void *ctx, const char *token, hooks_derived *done, void *done_ctx);
 };
 
 /* How artifacts are fetched.  All borrowed for the life of the hooks. */
@@ -268,6 +281,11 @@ int hooks_paths(const struct hooks *hooks, const char *alloc_id, const char *tas
 #define HOOKS_HTTP_SOCKET "consul_http.sock"
 bool hooks_wants_grpc(const struct alloc_spec *alloc);
 bool hooks_wants_http(const struct alloc_spec *alloc);
+
+/* The token of Consul by which SERVICE of an alloc is registered, a secret; false: it has none of
+ * its own.  Reads a file. */
+bool hooks_service_token(const struct hooks *hooks, const char *alloc_id,
+                         const struct spec_service *service, char ret_token[CONNECT_TOKEN_SIZE]);
 
 /* Opens the directory alloc/tmp, which is anybody's to change: no link is followed on the way. */
 int hooks_open_shared_tmp(const struct hooks *hooks, const char *alloc_id, int *ret_fd,

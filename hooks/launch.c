@@ -125,17 +125,22 @@ static const char *put_envoy(struct arena *arena, const struct hooks_env *env, c
     return config;
 }
 
-/* That of a task that is in the mesh by itself; what the job gives it goes before. */
-static int add_token(const struct hooks *hooks, const struct alloc_spec *alloc,
-                     const struct task_spec *task, struct hooks_env *env, struct err *err)
+/* That of its own identity, or that of a service that is in the mesh by this task itself; what the
+ * job gives it goes before. */
+static int add_tokens(const struct hooks *hooks, const struct alloc_spec *alloc,
+                      const struct task_spec *task, struct hooks_env *env, struct err *err)
 {
-    static const char name[] = "CONSUL_HTTP_TOKEN";
+    static const char *const names[] = {"CONSUL_HTTP_TOKEN", "CONSUL_TOKEN"};
     char token[CONNECT_TOKEN_SIZE];
     int code = 0;
+    bool own = task->has_consul_token && hooks_task_token(hooks, alloc->id, task->name, token);
+    bool has = own || (task->connect == CONNECT_NATIVE &&
+                       hooks_read_token(hooks, alloc->id, task->name, token));
 
-    if (hooks_env_find(env, name, sizeof(name) - 1) == NULL &&
-        hooks_read_token(hooks, alloc->id, task->name, token))
-        code = hooks_env_set(env, name, arena_text(env->arena, token), err);
+    for (size_t i = 0; has && code == 0 && i < (own ? COUNT_OF(names) : 1); i++) {
+        if (hooks_env_find(env, names[i], strlen(names[i])) == NULL)
+            code = hooks_env_set(env, names[i], arena_text(env->arena, token), err);
+    }
     explicit_bzero(token, sizeof(token));
     return code;
 }
@@ -158,8 +163,8 @@ int hooks_prepare(const struct hooks *hooks, const struct alloc_spec *alloc,
         code = hooks_expand_config(&names, &launch->arena, task->config_json, &config, err);
     if (code == 0 && task->connect == CONNECT_PROXY)
         config = put_envoy(&launch->arena, &env, config);
-    if (code == 0 && task->connect == CONNECT_NATIVE)
-        code = add_token(hooks, alloc, task, &env, err);
+    if (code == 0)
+        code = add_tokens(hooks, alloc, task, &env, err);
     if (code == 0)
         code = hooks_mounts(&launch->arena, results, results_bytes, &shown->mounts, err);
     if (code == 0)

@@ -153,12 +153,16 @@ void hooks_services_detach(struct hooks *hooks); /* whose checks were begun and 
 hook_function hooks_services_validate; /* of an alloc, on the loop: they can be made whole */
 hook_function hooks_csi_plugin_prepare, hooks_csi_plugin_started, hooks_csi_plugin_ended;
 hook_function hooks_csi_plugin_remove;
-hook_ask hooks_si_token_ask, hooks_bootstrap_ask;
+hook_begin hooks_login_begin, hooks_consul_token_begin, hooks_si_token_begin;
+hook_ask hooks_login_ask, hooks_logout_ask, hooks_si_token_ask, hooks_bootstrap_ask;
 hook_begin hooks_bootstrap_begin, hooks_native_begin;
-hook_function hooks_envoy_version, hooks_native;
+hook_function hooks_consul_token_write, hooks_envoy_version, hooks_native;
+
+/* The token of Consul that TASK got by its identity; false: there is none. */
+bool hooks_task_token(const struct hooks *hooks, const char *alloc, const char *task,
+                      char ret_token[CONNECT_TOKEN_SIZE]);
 
 /* The token by which TASK is its service to Consul, from its secrets; false: there is none. */
-enum { CONNECT_TOKEN_SIZE = 256 };
 bool hooks_read_token(const struct hooks *hooks, const char *alloc, const char *task,
                       char ret_token[CONNECT_TOKEN_SIZE]);
 

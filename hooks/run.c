@@ -407,7 +407,7 @@ static void ask(void *ctx)
 /* Its tokens are renewed no more when they are asked for by a start. */
 static bool waits_for_renewal(struct hooks_run *run, const struct hook_run *asked)
 {
-    return asked->hook == TASK_HOOK_IDENTITY &&
+    return asked->task != NULL && asked->hook == TASK_HOOK_IDENTITY &&
            renewals_end(run->hooks->renewals, run->request.alloc, run->request.task, ask, run);
 }
 

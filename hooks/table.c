@@ -54,6 +54,23 @@ static bool has_identities(const struct hook_subject *subject)
     return subject->task->identities_count > 0;
 }
 
+static bool has_consul_token(const struct hook_subject *subject)
+{
+    return subject->task->has_consul_token;
+}
+
+static bool has_consul_tokens(const struct hook_subject *subject)
+{
+    const struct alloc_spec *alloc = subject->alloc;
+    bool has = false;
+
+    for (size_t i = 0; i < alloc->services_count; i++)
+        has |= alloc->services[i].identity[0] != '\0';
+    for (size_t i = 0; i < alloc->tasks_count; i++)
+        has |= alloc->tasks[i].has_consul_token;
+    return has;
+}
+
 static bool is_in_mesh(const struct hook_subject *subject)
 {
     return subject->task->connect != CONNECT_NOTHING;
@@ -102,7 +119,9 @@ static bool has_services(const struct hook_subject *subject)
     ROW(MIGRATE_DISK, takes_disk, POOL(PRERUN, hooks_migrate_disk))                                \
     ROW(NETWORK,   has_network, LINE_BEGUN(PRERUN, hooks_network_make, hooks_network_begin),       \
                                 LINE(POSTRUN,  hooks_network_remove))                              \
-    ROW(SERVICES,  has_services, LOOP(PRERUN,  hooks_services_validate))
+    ROW(SERVICES,  has_services, LOOP(PRERUN,  hooks_services_validate))                           \
+    ROW(CONSUL, has_consul_tokens, ASKING(PRERUN, NULL, hooks_login_begin, hooks_login_ask),       \
+                                ASKING(POSTRUN, NULL, NULL, hooks_logout_ask))
 
 #define TASK_ROWS(ROW)                                                                             \
     ROW(VALIDATE,  checks_user, LOOP(PRESTART, hooks_validate))                                    \
@@ -127,13 +146,16 @@ static bool has_services(const struct hook_subject *subject)
         ASKING(PRESTART, NULL, hooks_devices_begin, hooks_devices_ask))                            \
     ROW(IDENTITY,  has_identities,                                                                 \
         ASKING(PRESTART, hooks_identities_write, hooks_identities_begin, hooks_identities_ask),    \
-        LOOP_BEGUN(POSTSTART, hooks_renew, hooks_identities_begin))                        \
-    ROW(SI_TOKEN,  is_in_mesh,  ASKING(PRESTART, NULL, NULL, hooks_si_token_ask))                  \
+        LOOP_BEGUN(POSTSTART, hooks_renew, hooks_identities_begin))                                \
+    ROW(SI_TOKEN,  is_in_mesh,                                                                     \
+        ASKING(PRESTART, NULL, hooks_si_token_begin, hooks_si_token_ask))                          \
     ROW(ENVOY_VERSION, is_proxy, LOOP(PRESTART,  hooks_envoy_version))                             \
     ROW(ENVOY_BOOTSTRAP, is_proxy,                                                                 \
         ASKING(PRESTART, NULL, hooks_bootstrap_begin, hooks_bootstrap_ask))                        \
     ROW(CONNECT_NATIVE, is_native,                                                                 \
-        POOL_BEGUN(PRESTART, hooks_native, hooks_native_begin))
+        POOL_BEGUN(PRESTART, hooks_native, hooks_native_begin))                                    \
+    ROW(CONSUL, has_consul_token,                                                                  \
+        POOL_BEGUN(PRESTART, hooks_consul_token_write, hooks_consul_token_begin))
 /* clang-format on */
 
 #define ROW(name, needs, ...) {needs, {__VA_ARGS__}},

@@ -10,8 +10,8 @@
  * word of servers: whoever decided that an alloc runs, it runs by the same text.  What only servers
  * act on (constraints, counts, scaling, periodic, ...) was judged there and is nobody's business
  * here.  What an alloc would run by and cairn does not do is refused by the words of
- * spec/schema/schema.c, and so is what newer servers say that this version has not heard of, unless it
- * is zero, as most of what Go sends.
+ * spec/schema/schema.c, and so is what newer servers say that this version has not heard of, unless
+ * it is zero, as most of what Go sends.
  *
  * Values are of jansson: a time is {"$time": unix nanoseconds or null}, bytes that are no text are
  * {"$bytes": base64}, durations are nanoseconds.  Follows nomad v2.0.5 nomad/structs/structs.go

@@ -1,9 +1,9 @@
 /*
  * What was asked for: one alloc, its group and its tasks, as plain values.
  *
- * Made by spec/alloc/decode.c from the normalised JSON that the journal's `spec` table holds, read by
- * the hooks and drivers that carry it out.  The machines never see it: what they decide by (restart
- * policy, roles, limits) reaches them as the payload of their first event.
+ * Made by spec/alloc/decode.c from the normalised JSON that the journal's `spec` table holds, read
+ * by the hooks and drivers that carry it out.  The machines never see it: what they decide by
+ * (restart policy, roles, limits) reaches them as the payload of their first event.
  *
  * Every pointer is owned by the arena the spec was decoded into and lives as long as it.
  * Durations are milliseconds, sizes say their unit.  Texts are never NULL; "" means "not given".
@@ -324,6 +324,7 @@ struct spec_service {
     bool tag_override;                       /* enable_tag_override */
     uint32_t weight_passing, weight_warning; /* 0: not given */
     const struct spec_connect *connect;      /* NULL: it takes no part in the mesh */
+    const char *identity; /* that gets it a token of Consul, by which it is registered; "": none */
     struct spec_check *checks;
     size_t checks_count; /* at most SPEC_CHECKS_MAX of an alloc */
 };
@@ -334,6 +335,9 @@ struct spec_identity {
     bool env;          /* as NOMAD_TOKEN */
     const char *file;  /* beneath the task's directory, "": in none */
 };
+
+/* The name of that by which a task gets a token of Consul. */
+#define SPEC_CONSUL_IDENTITY "consul_default"
 
 /* An identity that has a name: its token is signed when it is asked for, and for a time. */
 struct spec_named_identity {
@@ -387,6 +391,7 @@ struct task_spec {
     struct spec_identity identity;
     struct spec_named_identity *identities;
     size_t identities_count; /* at most SPEC_IDENTITIES_MAX */
+    bool has_consul_token;   /* it gets one by its identity SPEC_CONSUL_IDENTITY */
     struct spec_template *templates;
     size_t templates_count; /* at most SPEC_TEMPLATES_MAX */
     struct spec_artifact *artifacts;

@@ -95,7 +95,11 @@ void config_defaults(struct config *config)
         .bind_wildcard = true,
         .publishes_node = true,
         .publishes_prometheus = true,
-        .consul = {.verify_ssl = true, .share_ssl = true, .timeout_ms = 5000}, /* Nomad's */
+        .consul = {.verify_ssl = true, /* Nomad's, all of them */
+                   .service_auth_method = "nomad-workloads",
+                   .task_auth_method = "nomad-workloads",
+                   .share_ssl = true,
+                   .timeout_ms = 5000},
     };
 }
 

@@ -61,8 +61,10 @@ struct config_consul {
     bool ssl, verify_ssl;
     char ca_file[PATH_SIZE], cert_file[PATH_SIZE], key_file[PATH_SIZE], grpc_ca_file[PATH_SIZE];
     char grpc_address[256]; /* HOST:PORT or "unix:///PATH", "": its port at the host of address */
-    bool share_ssl;         /* tasks that are native in the mesh get the files of TLS */
-    uint64_t timeout_ms;    /* of one call, default 5 s */
+    /* By which identities of services and of tasks get tokens. */
+    char service_auth_method[256], task_auth_method[256];
+    bool share_ssl;      /* tasks that are native in the mesh get the files of TLS */
+    uint64_t timeout_ms; /* of one call, default 5 s */
 };
 
 /* A plugin block of a program of its own, in plugin_dir. */

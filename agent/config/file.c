@@ -241,6 +241,8 @@ static const struct key keys[] = {
     {IN_CONSUL, "key_file", KEY_TEXT, FIELD_OF(consul.key_file), NULL},
     {IN_CONSUL, "grpc_address", KEY_TEXT, FIELD_OF(consul.grpc_address), NULL},
     {IN_CONSUL, "grpc_ca_file", KEY_TEXT, FIELD_OF(consul.grpc_ca_file), NULL},
+    {IN_CONSUL, "service_auth_method", KEY_TEXT, FIELD_OF(consul.service_auth_method), NULL},
+    {IN_CONSUL, "task_auth_method", KEY_TEXT, FIELD_OF(consul.task_auth_method), NULL},
     {IN_CONSUL, "share_ssl", KEY_BOOL, FIELD_OF(consul.share_ssl), NULL},
     {IN_CONSUL, "timeout", KEY_DURATION, FIELD_OF(consul.timeout_ms), NULL},
     {IN_CONSUL, "name", KEY_RULE, 0, 0, require_default_cluster},

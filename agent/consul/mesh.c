@@ -1,5 +1,6 @@
 #include "agent/consul/mesh.h"
 
+#include "agent/consul/reach.h"
 #include "agent/parts.h"
 #include "base/list.h"
 #include "fsm/policy.h"
@@ -52,6 +53,8 @@ struct derivation {
 
 struct mesh {
     struct parts *parts;
+    struct consul_config config;
+    struct consul_tokens *tokens; /* NULL until the first is asked for */
     struct hooks_connect connect;
     char envoy[CONSUL_ENVOY_SIZE]; /* "": not known yet */
     char grpc[TARGET_SIZE], http[TARGET_SIZE];
@@ -210,6 +213,33 @@ static void derive(void *ctx, const char *alloc, const char *task, hooks_derived
     io_timer_start(mesh->parts->loop, &one->timer, loop_now_ms(), ask, one);
 }
 
+static struct consul_tokens *tokens_of(struct mesh *mesh)
+{
+    if (mesh->tokens == NULL) {
+        mesh->config = reach_consul(mesh->parts);
+        mesh->tokens = consul_tokens_new(&mesh->config);
+    }
+    return mesh->tokens;
+}
+
+static void login(void *ctx, const struct hooks_login *login, hooks_derived *done, void *done_ctx)
+{
+    struct mesh *mesh = ctx;
+    const struct config_consul *config = &mesh->parts->config->consul;
+    char who[SPEC_SERVICE_TEXT_SIZE + 32];
+
+    (void)text_format(who, sizeof(who), "nomad_%s_%s", login->of_service ? "service" : "task",
+                      login->bearer); /* a name is shorter */
+    consul_login(tokens_of(mesh),
+                 login->of_service ? config->service_auth_method : config->task_auth_method,
+                 login->jwt, who, done, done_ctx);
+}
+
+static void logout(void *ctx, const char *token, hooks_derived *done, void *done_ctx)
+{
+    consul_logout(tokens_of(ctx), token, done, done_ctx);
+}
+
 /* --- sockets --- */
 
 static void open_socket(struct mesh *mesh, const char *alloc, int directory, const char *name,
@@ -323,6 +353,8 @@ struct mesh *mesh_new(struct parts *parts)
         .shares_files = config->share_ssl,
         .envoy = envoy,
         .derive = derive,
+        .login = login,
+        .logout = logout,
     };
     check(find_target(config->address, mesh->http)); /* an address is shorter */
     aim_grpc(mesh, GRPC_PORT);
@@ -346,5 +378,6 @@ void mesh_free(struct mesh *mesh)
         free(one);
     }
     list_release(&mesh->noted);
+    consul_tokens_free(mesh->tokens);
     free(mesh);
 }

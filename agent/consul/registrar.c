@@ -2,11 +2,13 @@
 
 #include "agent/catalogue.h"
 #include "agent/consul/mesh.h"
+#include "agent/consul/reach.h"
 #include "agent/consul/script_checks.h"
 #include "agent/parts.h"
 #include "server/nomad/nomad.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct registrar {
     struct parts *parts;
@@ -18,9 +20,14 @@ struct registrar {
 static void service_changed(void *ctx, bool registered, const struct catalogue_entry *entry)
 {
     struct registrar *registrar = ctx;
+    char token[CONNECT_TOKEN_SIZE];
 
     if (registered) {
-        consul_want(registrar->consul, entry->service->registration);
+        bool has = hooks_service_token(registrar->parts->hooks, entry->alloc->id,
+                                       entry->service->spec, token);
+
+        consul_want(registrar->consul, entry->service->registration, has ? token : NULL);
+        explicit_bzero(token, sizeof(token));
         script_checks_begin(registrar->scripts, entry->alloc->id, entry->service);
     } else {
         script_checks_end(registrar->scripts, entry->alloc->id, entry->service->id);
@@ -62,38 +69,19 @@ static bool watched(void *ctx)
     return catalogue_watches_consul(registrar->parts->catalogue);
 }
 
-/* NULL for what is not given. */
-static const char *given(const char *text)
-{
-    return text[0] == '\0' ? NULL : text;
-}
-
 struct registrar *registrar_new(struct parts *parts)
 {
-    const struct config_consul *config = &parts->config->consul;
-
-    if (!config->used)
+    if (!parts->config->consul.used)
         return NULL;
     struct registrar *registrar = calloc(1, sizeof(*registrar));
     check(registrar != NULL);
     registrar->parts = parts;
-    registrar->config = (struct consul_config){
-        .loop = parts->loop,
-        .url = config->url,
-        .unix_socket = given(config->socket),
-        .token = config->token,
-        .trust = {.ca_file = given(config->ca_file),
-                  .cert_file = given(config->cert_file),
-                  .key_file = given(config->key_file),
-                  .insecure = !config->verify_ssl},
-        .timeout_ms = config->timeout_ms,
-        .node_id = parts->node.identity.id,
-        .ctx = registrar,
-        .knows = knows,
-        .found = found,
-        .checked = checked,
-        .watched = watched,
-    };
+    registrar->config = reach_consul(parts);
+    registrar->config.ctx = registrar;
+    registrar->config.knows = knows;
+    registrar->config.found = found;
+    registrar->config.checked = checked;
+    registrar->config.watched = watched;
     registrar->consul = consul_new(&registrar->config);
     registrar->scripts = script_checks_new(parts, registrar->consul);
     catalogue_listen(parts->catalogue, CATALOGUE_CONSUL, service_changed, registrar);

@@ -1,10 +1,11 @@
 /*
  * Hook consul_si_token: the token by which a task is its service to Consul.
  *
- * Servers up to Nomad 1.9 derive it, and revoke it when they hear that the alloc has ended; newer
- * ones do not know the question, and the task has none.  It is in a file and nowhere else: one that
- * is there is still good, be it after a crash of the daemon, and after a reboot there is another
- * one.  Without a token of its own the daemon asks for none: then Consul asks nobody for any.
+ * It is that of the service where its identity has got one (login.c).  Else servers up to Nomad 1.9
+ * derive it, and revoke it when they hear that the alloc has ended; newer ones do not know the
+ * question, and the task has none.  It is in a file and nowhere else: one that is there is still
+ * good, be it after a crash of the daemon, and after a reboot there is another one.  Without a
+ * token of its own the daemon asks for none: then Consul asks nobody for any.
  */
 #include "hooks/connect/part.h"
 
@@ -50,6 +51,26 @@ static void derived(void *ctx, const char *token, const struct err *why)
     finish(deriving, err.code == 0 ? NULL : &err);
 }
 
+/* The order is whose token it is by its identity: that of the service; nothing, if it has none. */
+int hooks_si_token_begin(const struct hooks *hooks, const struct hook_run *asked, char **ret_order,
+                         struct err *err)
+{
+    const struct alloc_spec *alloc = asked->alloc;
+
+    (void)hooks;
+    (void)err;
+    for (size_t i = 0; i < alloc->services_count && *ret_order == NULL; i++) {
+        const struct spec_service *service = &alloc->services[i];
+
+        if (service->connect != NULL && service->identity[0] != '\0' &&
+            text_equal(service->name, asked->task->connect_service)) {
+            *ret_order = strdup(service->identity);
+            check(*ret_order != NULL);
+        }
+    }
+    return 0;
+}
+
 static void on_begin(struct io_timer *timer)
 {
     struct deriving *deriving = timer->ctx;
@@ -57,6 +78,13 @@ static void on_begin(struct io_timer *timer)
     const struct hook_request *request = deriving->request;
     char token[CONNECT_TOKEN_SIZE];
 
+    if (request->order[0] != '\0') {
+        bool found = connect_token_find(deriving->hooks, request->alloc, request->order, token);
+
+        derived(deriving, found ? token : NULL, NULL);
+        explicit_bzero(token, sizeof(token));
+        return;
+    }
     if (connect == NULL || connect->token[0] == '\0' || connect->derive == NULL ||
         hooks_read_token(deriving->hooks, request->alloc, request->task, token)) {
         explicit_bzero(token, sizeof(token));

@@ -11,16 +11,15 @@
 #include <uthash.h>
 
 enum {
-    ANSWER_BYTES_MAX = 32 << 20, /* of the agent: some ten thousand services */
-    URL_SIZE = 1024,             /* of one call, ids are escaped in it */
-    TOKEN_HEADER_SIZE = 512,
     BEATS_MAX = 256, /* under way; another comes an interval later */
     BEAT_AGAIN_MS = 1000,
 };
 
 /* What is wanted under one id, or is not any more. */
 struct want {
-    char *id;             /* owned */
+    char *id;    /* owned */
+    char *token; /* by which it is registered, and that is undone; owned, a secret; NULL: the
+                  * daemon's */
     json_t *registration; /* NULL: it is withdrawn, until the agent is known not to have it */
     bool read;            /* that was compared with what the agent has in this round */
     bool tags_new; /* its tags are others than before: they are told, whoever may override them */
@@ -48,7 +47,6 @@ enum step { STEP_NONE, STEP_SELF, STEP_SERVICES, STEP_CHECKS, STEP_CALLS };
 
 struct consul {
     const struct consul_config *config;
-    char token_header[TOKEN_HEADER_SIZE];
     uint64_t began_ms;
     struct want *wants; /* by id */
     struct beat *beats;
@@ -81,35 +79,10 @@ static void ask(struct consul *consul, const char *method, const char *path, con
                 void (*cb)(void *ctx, const struct http_reply *reply), void *ctx,
                 struct http_request **ret_request)
 {
-    const struct consul_config *config = consul->config;
-    const char *headers[] = {consul->token_header[0] == '\0' ? NULL : consul->token_header, NULL};
-    char *text = body == NULL ? NULL : json_dumps(body, JSON_COMPACT), url[URL_SIZE];
-    struct http_call call = {
-        .method = method,
-        .url = url,
-        .unix_socket = config->unix_socket,
-        .trust = &config->trust,
-        .headers = headers,
-        .body = text,
-        .body_length = text == NULL ? 0 : strlen(text),
-        .timeout_ms = config->timeout_ms,
-        .body_bytes_max = ANSWER_BYTES_MAX,
-        .cb = cb,
-        .ctx = ctx,
-    };
-    struct err err = {0};
+    const struct consul_request call = {
+        .method = method, .path = path, .token = consul->config->token, .body = body};
 
-    check(body == NULL || text != NULL);
-    bool fits = text_format(url, sizeof(url), "%s%s", config->url, path);
-    *ret_request = fits ? http_start(config->loop, &call, &err) : NULL;
-    free(text);
-    if (*ret_request == NULL) {
-        struct http_reply none = {.error = err};
-
-        if (!fits)
-            (void)err_set(&none.error, ERR_LIMIT, "the path of a call is too long");
-        cb(ctx, &none);
-    }
+    consul_send(consul->config, &call, cb, ctx, ret_request);
 }
 
 /* Ids have letters, digits, "-" and "_", but those of others may have anything. */
@@ -129,18 +102,6 @@ static bool escape(char *to, size_t size, const char *before, const char *id, co
     return fits && text_append(to, size, behind);
 }
 
-/* Why REPLY is no success, into TO; false: it is one. */
-static bool is_failure(const struct http_reply *reply, char *to, size_t size)
-{
-    if (reply->status == 200)
-        return false;
-    if (reply->status == 0)
-        (void)text_copy(to, size, reply->error.text); /* cut if too long, as below */
-    else
-        (void)text_format(to, size, "%d %.150s", reply->status, reply->body);
-    return true;
-}
-
 /* --- the end of a round --- */
 
 static void due(struct io_timer *timer)
@@ -156,9 +117,18 @@ static void drop_calls(struct consul *consul)
     list_release(&consul->calls);
 }
 
+static void forget_token(struct want *want)
+{
+    if (want->token != NULL)
+        explicit_bzero(want->token, strlen(want->token));
+    free(want->token);
+    want->token = NULL;
+}
+
 static void drop_want(struct consul *consul, struct want *want)
 {
     HASH_DEL(consul->wants, want);
+    forget_token(want);
     json_decref(want->registration);
     free(want->id);
     free(want);
@@ -235,7 +205,7 @@ static void on_read(void *ctx, const struct http_reply *reply)
     consul->request = NULL;
     if (reply->error.code == ERR_CANCELED)
         return; /* by consul_free */
-    if (!is_failure(reply, why, sizeof(why)))
+    if (!consul_failed(reply, why, sizeof(why)))
         value = json_loadb(reply->body, reply->body_length, 0, NULL);
     if (!json_is_object(value)) {
         json_decref(value);
@@ -352,12 +322,14 @@ static void on_called(void *ctx, const struct http_reply *reply)
         give_up(consul, "to change its services", reply->error.text);
         return;
     }
-    bool failed = is_failure(reply, why, sizeof(why));
+    bool failed = consul_failed(reply, why, sizeof(why));
     if (failed && !call->registers && strstr(why, "Unknown service ID") != NULL)
         failed = false; /* it is gone already */
     if (failed)
         refuse(consul, call->registers ? "a registration" : "a deregistration", call->id, why);
     HASH_FIND_STR(consul->wants, call->id, want);
+    if (failed && !call->registers && want != NULL)
+        forget_token(want); /* which may have been given back */
     if (!failed && call->registers && want != NULL && want->read)
         want->tags_new = false;
     log_debug("consul", "%s id=%s", call->registers ? "registered" : "deregistered",
@@ -368,7 +340,7 @@ static void on_called(void *ctx, const struct http_reply *reply)
 static void make_call(struct consul *consul)
 {
     const struct call *call = &consul->calls.items[consul->next_call++];
-    char path[URL_SIZE - 128];
+    char path[CONSUL_URL_SIZE - 128];
     struct want *want;
     json_t *body = NULL, *there = json_object_get(consul->services, call->id);
 
@@ -386,7 +358,12 @@ static void make_call(struct consul *consul)
         next_step(consul);
         return;
     }
-    ask(consul, "PUT", path, body, on_called, consul, &consul->request);
+    const struct consul_request order = {
+        .method = "PUT",
+        .path = path,
+        .token = want != NULL && want->token != NULL ? want->token : consul->config->token,
+        .body = body};
+    consul_send(consul->config, &order, on_called, consul, &consul->request);
     json_decref(body);
 }
 
@@ -443,14 +420,11 @@ struct consul *consul_new(const struct consul_config *config)
     check(consul != NULL);
     consul->config = config;
     consul->began_ms = loop_now_ms();
-    if (config->token[0] != '\0')
-        check(text_format(consul->token_header, sizeof(consul->token_header), "X-Consul-Token: %s",
-                          config->token));
     io_timer_start(config->loop, &consul->timer, consul->began_ms, due, consul);
     return consul;
 }
 
-void consul_want(struct consul *consul, json_t *registration)
+void consul_want(struct consul *consul, json_t *registration, const char *token)
 {
     const char *id = json_string_value(json_object_get(registration, "ID"));
     struct want *want;
@@ -467,6 +441,11 @@ void consul_want(struct consul *consul, json_t *registration)
                !json_equal(json_object_get(want->registration, "Tags"),
                            json_object_get(registration, "Tags"))) {
         want->tags_new = true;
+    }
+    forget_token(want);
+    if (token != NULL) {
+        want->token = strdup(token);
+        check(want->token != NULL);
     }
     json_incref(registration);
     json_decref(want->registration);
@@ -579,6 +558,5 @@ void consul_free(struct consul *consul)
     {
         drop_want(consul, want);
     }
-    explicit_bzero(consul->token_header, sizeof(consul->token_header));
     free(consul);
 }

@@ -34,7 +34,7 @@ struct consul_config {
     struct loop *loop;
     const char *url;         /* "http://127.0.0.1:8500": scheme and host, nothing behind */
     const char *unix_socket; /* NULL: by the network */
-    const char *token;       /* "": none; copied, and wiped in the end */
+    const char *token;       /* "": none */
     struct http_trust trust;
     uint64_t timeout_ms; /* of one call */
     const char *node_id;
@@ -56,8 +56,9 @@ struct consul *consul_new(const struct consul_config *config);
 void consul_free(struct consul *consul);
 
 /* REGISTRATION, the body of a call to register it, is wanted from now on, in place of what was
- * wanted under its id; a new reference is taken. */
-void consul_want(struct consul *consul, json_t *registration);
+ * wanted under its id; a new reference is taken.  TOKEN, a secret that is copied, is what it is
+ * registered by, NULL: the daemon's. */
+void consul_want(struct consul *consul, json_t *registration, const char *token);
 
 /* Nothing is wanted under ID. */
 void consul_drop(struct consul *consul, const char *id);
@@ -68,5 +69,25 @@ void consul_beat(struct consul *consul, const char *id, enum consul_status statu
 
 /* False: the agent has not answered the last time that it was asked. */
 bool consul_is_reached(const struct consul *consul);
+
+/* --- tokens (tokens.c) --- */
+
+/* Asks for tokens and gives them back; CONFIG is borrowed, its callbacks are not used. */
+struct consul_tokens;
+struct consul_tokens *consul_tokens_new(const struct consul_config *config);
+
+/* Nobody is told any more. */
+void consul_tokens_free(struct consul_tokens *tokens);
+
+/* TOKEN is borrowed for the call; NULL with an ERR that says whether asking again may help. */
+typedef void consul_token_cb(void *ctx, const char *token, const struct err *err);
+
+/* Logs in at METHOD by JWT, for REQUESTED_BY.  CB comes once, with a token that Consul's servers
+ * know by then. */
+void consul_login(struct consul_tokens *tokens, const char *method, const char *jwt,
+                  const char *requested_by, consul_token_cb *cb, void *ctx);
+
+/* TOKEN is good for nothing any more when CB comes without an ERR. */
+void consul_logout(struct consul_tokens *tokens, const char *token, consul_token_cb *cb, void *ctx);
 
 #endif

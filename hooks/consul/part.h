@@ -1,8 +1,30 @@
-/* Inside hooks/consul/ only: what the agent says, and whether that is what is wanted.  Pure. */
+/* Inside hooks/consul/ only: one call of the agent; and, pure, what it says, and whether that is
+ * what is wanted. */
 #ifndef CAIRN_HOOKS_CONSUL_PART_H
 #define CAIRN_HOOKS_CONSUL_PART_H
 
 #include "hooks/consul/consul.h"
+
+/* --- one call (call.c) --- */
+
+enum { CONSUL_URL_SIZE = 1024 };
+
+struct consul_request {
+    const char *method, *path; /* escaped */
+    const char *token;         /* "": none */
+    const json_t *body;        /* NULL: none */
+    bool secret;               /* the body is */
+};
+
+/* CB comes once, maybe before this returns, and then RET_REQUEST is NULL. */
+void consul_send(const struct consul_config *config, const struct consul_request *call,
+                 void (*cb)(void *ctx, const struct http_reply *reply), void *ctx,
+                 struct http_request **ret_request);
+
+/* Why REPLY is no success, into TO; false: it is one. */
+bool consul_failed(const struct http_reply *reply, char *to, size_t size);
+
+/* --- what it says --- */
 
 enum { CONSUL_ATTRIBUTES_MAX = 16, CONSUL_ATTRIBUTE_SIZE = 256 };
 

@@ -2,8 +2,8 @@
 #ifndef CAIRN_SPEC_DECODING_H
 #define CAIRN_SPEC_DECODING_H
 
-#include "spec/arena.h"
 #include "spec/alloc/alloc.h"
+#include "spec/arena.h"
 
 struct holder {
     struct alloc_spec spec; /* first: the caller's pointer is the holder's */

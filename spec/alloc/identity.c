@@ -195,6 +195,7 @@ void decode_identities(struct decoding *decoding, const json_t *alloc, const jso
 
         *to = (struct spec_identity){.token = "", .file = ""};
         decode_named(decoding, from, &spec->tasks[i]);
+        spec->tasks[i].has_consul_token = decoding_bool(decoding, from, "ConsulIdentity");
         if (!is_seen(block))
             continue;
         to->token = decoding_text(decoding, tokens, spec->tasks[i].name, SPEC_TOKEN_SIZE);

@@ -115,6 +115,8 @@ static void decode_service(struct decoding *decoding, const json_t *from, const 
     if (to->provider == PROVIDER_CONSUL && !text_equal(provider, "consul"))
         decoding_damaged(decoding, "Provider", "one that this version has");
     decode_registration(decoding, from, to);
+    to->identity = decoding_text(decoding, json_object_get(from, "Identity"), "Name",
+                                 SPEC_SERVICE_IDENTITY_SIZE);
     to->connect = decode_connect(decoding, from);
     to->tags = decoding_texts(decoding, from, "Tags");
     to->canary_tags = decoding_texts(decoding, from, "CanaryTags");

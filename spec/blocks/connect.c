@@ -497,6 +497,7 @@ void jobspec_check_connect(struct jobspec_work *work, const json_t *group)
     check_listeners(&looking);
     json_array_foreach(jobspec_list(group, "Tasks"), i, task)
     {
+        check_cluster(work, json_object_get(task, "Consul"));
         check_kind(&looking, task);
         json_array_foreach(jobspec_list(task, "Services"), s, service)
         {

@@ -5,8 +5,8 @@
  * is the same but for its name.  Follows nomad v2.0.5 nomad/periodic.go deriveJob and
  * nomad/structs/structs.go PeriodicConfig.
  */
-#include "spec/cron.h"
 #include "spec/blocks/blocks.h"
+#include "spec/cron.h"
 #include "spec/json.h"
 #include "spec/names.h"
 

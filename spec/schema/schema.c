@@ -614,6 +614,15 @@ SCHEMA(jobspec_connect, "connect", NULL, connect_fields);
 
 /* --- services, again --- */
 
+#define NO_IDENTITY                                                                                \
+    "remove it: servers sign identities, and this node is its own control plane"
+
+/* By what its token of Consul is had; all else of it is for servers (spec/served/job.c). */
+static const struct jobspec_field service_identity_fields[] = {
+    TEXT("name", "Name", FATE_SERVED),
+};
+static SCHEMA(service_identity, "identity", NULL, service_identity_fields);
+
 static const struct jobspec_field service_fields[] = {
     TEXT("name", "Name", FATE_RUN),
     TEXT("provider", "Provider", FATE_RUN),
@@ -634,18 +643,30 @@ static const struct jobspec_field service_fields[] = {
     KEPT("kind", "Kind", TEXT, 0, NULL, "services of Consul are of no other kind"),
     TEXT("cluster", "Cluster", FATE_PLACE), /* there is one: connect.c */
     BLOCK("connect", "Connect", FATE_RUN, &jobspec_connect),
-    REFUSED("identity", "Identity", "remove it: services get no identity tokens yet"),
+    {"identity", "Identity", KIND_BLOCK, FATE_SERVED, 0, 0, &service_identity, NO_IDENTITY},
     SERVER("Id"),
     SERVER("Namespace"),
 };
 SCHEMA(jobspec_service, "service", NULL, service_fields);
 
-#define NO_IDENTITY                                                                                \
-    "remove it: servers sign identities, and this node is its own control plane"
 #define ONLY_DISPATCHED                                                                            \
     "submit the parameterized job without it, and dispatch that: cairn job dispatch"
 
 /* --- task, group, job --- */
+
+static const struct jobspec_field consul_fields[] = {
+    TEXT("cluster", "Cluster", FATE_PLACE),
+    REFUSED("namespace", "Namespace", OF_ENTERPRISE),
+    REFUSED("partition", "Partition", OF_ENTERPRISE),
+};
+SCHEMA(jobspec_consul, "consul", NULL, consul_fields);
+
+static const struct jobspec_field task_consul_fields[] = {
+    TEXT("cluster", "Cluster", FATE_SERVED),
+    REFUSED("namespace", "Namespace", OF_ENTERPRISE),
+    REFUSED("partition", "Partition", OF_ENTERPRISE),
+};
+static SCHEMA(task_consul, "consul", NULL, task_consul_fields);
 
 static const struct jobspec_field task_fields[] = {
     TEXT(NULL, "Name", FATE_RUN),
@@ -666,11 +687,12 @@ static const struct jobspec_field task_fields[] = {
     KEPT("affinity", "Affinities", BLOCKS, 0, &jobspec_affinity, ONE_NODE),
     BLOCKS("constraint", "Constraints", FATE_PLACE, &jobspec_constraint),
     BLOCKS("artifact", "Artifacts", FATE_RUN, &artifact),
-    REFUSED("consul", "Consul", "remove it: tasks get no tokens of Consul by their identities yet"),
+    {"consul", "Consul", KIND_BLOCK, FATE_SERVED, 0, 0, &task_consul, NO_IDENTITY},
     BLOCK("csi_plugin", "CSIPluginConfig", FATE_RUN, &csi_plugin),
     BLOCK("dispatch_payload", "DispatchPayload", FATE_RUN, &dispatch_payload),
     BLOCKS_SERVED("identity", "Identities", &named_identity, NO_IDENTITY),
     BLOCK_SERVED("Identity", &identity, NO_IDENTITY),
+    {NULL, "ConsulIdentity", KIND_BOOL, FATE_SERVED, 0, 0, NULL, NO_IDENTITY}, /* served/job.c */
     TEXT("kind", "Kind", FATE_RUN),
     REFUSED("scaling", "ScalingPolicies",
             "remove it: what a task asks for is not scaled (in Nomad that needs Enterprise)"),
@@ -682,13 +704,6 @@ static const struct jobspec_field task_fields[] = {
     BLOCKS("volume_mount", "VolumeMounts", FATE_RUN, &jobspec_volume_mount),
 };
 SCHEMA(jobspec_task, "task", "Name", task_fields);
-
-static const struct jobspec_field group_consul_fields[] = {
-    TEXT("cluster", "Cluster", FATE_PLACE),
-    REFUSED("namespace", "Namespace", OF_ENTERPRISE),
-    REFUSED("partition", "Partition", OF_ENTERPRISE),
-};
-SCHEMA(jobspec_consul, "consul", NULL, group_consul_fields);
 
 static const struct jobspec_field group_fields[] = {
     TEXT(NULL, "Name", FATE_RUN),

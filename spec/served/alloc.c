@@ -8,9 +8,9 @@
  */
 #include "spec/served.h"
 
-#include "spec/served/part.h"
 #include "spec/json.h"
 #include "spec/names.h"
+#include "spec/served/part.h"
 
 #include <stdlib.h>
 #include <string.h>

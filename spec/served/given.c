@@ -6,9 +6,9 @@
  * AllocatedResources; servers before 0.9 had it in other fields, which Allocation.Canonicalize
  * moves.
  */
-#include "spec/served/part.h"
 #include "spec/json.h"
 #include "spec/names.h"
+#include "spec/served/part.h"
 
 #include <stdlib.h>
 #include <string.h>

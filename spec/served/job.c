@@ -6,9 +6,9 @@
  * adds to a job, or has judged already, is taken off before it is read, and Go's zero values say
  * nothing (read.c).
  */
-#include "spec/served/part.h"
 #include "spec/json.h"
 #include "spec/names.h"
+#include "spec/served/part.h"
 
 #include <nettle/base64.h>
 #include <stdlib.h>
@@ -31,9 +31,11 @@ static json_t *copy_of(const json_t *object)
 
 /* --- what is not of the job's file --- */
 
-/* What nobody sees of them servers have for themselves. */
+/* What nobody sees of them servers have for themselves, but for the one by which the task gets a
+ * token of Consul. */
 static void prepare_identities(json_t *task)
 {
+    bool of_consul = false;
     json_t *all = json_object_get(task, "Identities"), *kept = json_array(), *identity;
     json_t *own = jobspec_prepare_identity(json_object_get(task, "Identity"), false);
     size_t i;
@@ -42,11 +44,57 @@ static void prepare_identities(json_t *task)
     {
         json_t *seen = jobspec_prepare_identity(identity, true);
 
+        of_consul |= text_equal(text_of(identity, "Name"), SPEC_CONSUL_IDENTITY);
         if (seen != NULL)
             check(json_array_append_new(kept, seen) == 0);
     }
     check(json_object_set_new(task, "Identities", kept) == 0);
     check(json_object_set_new(task, "Identity", own == NULL ? json_null() : own) == 0);
+    if (of_consul)
+        check(json_object_set_new(task, "ConsulIdentity", json_true()) == 0);
+}
+
+/* Paths of checks that were to be exposed are among those of the proxy.  Of an identity its name is
+ * what a token of Consul is asked for by; nobody asks by one of Nomad's own services. */
+static json_t *prepare_service(const json_t *service)
+{
+    json_t *copy = copy_of(service), *checks = json_array(), *one;
+    json_t *identity = json_object_get(json_object_get(service, "Identity"), "Name");
+    size_t i;
+
+    (void)json_object_del(copy, "Identity"); /* missing is fine */
+    if (identity != NULL && !text_equal(text_of(service, "Provider"), "nomad"))
+        check(json_object_set_new(copy, "Identity", json_pack("{s:O}", "Name", identity)) == 0);
+
+    json_array_foreach(json_object_get(service, "Checks"), i, one)
+    {
+        json_t *prepared = json_is_object(one) ? copy_of(one) : json_incref(one);
+
+        if (json_is_object(one))
+            (void)json_object_del(prepared, "Expose"); /* missing is fine */
+        check(json_array_append_new(checks, prepared) == 0);
+    }
+    check(json_object_set_new(copy, "Checks", checks) == 0);
+    return copy;
+}
+
+/* Those of OWNER, the copy of a group or of a task. */
+static void prepare_services(json_t *owner)
+{
+    const json_t *list = json_object_get(owner, "Services"), *service;
+    json_t *services = json_array();
+    size_t i;
+
+    json_array_foreach(list, i, service)
+    {
+        json_t *prepared = json_is_object(service) ? prepare_service(service)
+                                                   : json_incref((json_t *)(uintptr_t)service);
+
+        check(json_array_append_new(services, prepared) == 0);
+    }
+    if (json_is_array(list))
+        check(json_object_set(owner, "Services", services) == 0);
+    json_decref(services);
 }
 
 /* TASK as it may be read, with what it was given; a new reference. */
@@ -60,6 +108,7 @@ static json_t *prepare_task(const json_t *task, const json_t *given)
 
     drop(copy, of_servers, COUNT_OF(of_servers));
     prepare_identities(copy);
+    prepare_services(copy);
     if (resources == NULL || json_is_null(resources) || json_is_object(resources)) {
         json_t *all = json_is_object(resources) ? copy_of(resources) : json_object();
 
@@ -81,42 +130,6 @@ static void put_disk(json_t *group, const json_t *given)
     json_t *copy = copy_of(disk);
     check(json_object_set(copy, "SizeMB", size_mb) == 0);
     check(json_object_set_new(group, "EphemeralDisk", copy) == 0);
-}
-
-/* Paths of checks that were to be exposed are among those of the proxy. */
-static json_t *prepare_service(const json_t *service)
-{
-    json_t *copy = copy_of(service), *checks = json_array(), *one;
-    size_t i;
-
-    json_array_foreach(json_object_get(service, "Checks"), i, one)
-    {
-        json_t *prepared = json_is_object(one) ? copy_of(one) : json_incref(one);
-
-        if (json_is_object(one))
-            (void)json_object_del(prepared, "Expose"); /* missing is fine */
-        check(json_array_append_new(checks, prepared) == 0);
-    }
-    check(json_object_set_new(copy, "Checks", checks) == 0);
-    return copy;
-}
-
-static void prepare_services(json_t *group)
-{
-    const json_t *list = json_object_get(group, "Services"), *service;
-    json_t *services = json_array();
-    size_t i;
-
-    json_array_foreach(list, i, service)
-    {
-        json_t *prepared = json_is_object(service) ? prepare_service(service)
-                                                   : json_incref((json_t *)(uintptr_t)service);
-
-        check(json_array_append_new(services, prepared) == 0);
-    }
-    if (json_is_array(list))
-        check(json_object_set(group, "Services", services) == 0);
-    json_decref(services);
 }
 
 static json_t *prepare_group(const json_t *group, const json_t *given)

@@ -63,6 +63,7 @@ static void offer(size_t number, enum spec_check_type type, const char *path)
         .name = "web",
         .port = "http",
         .address = "",
+        .identity = "",
         .checks = &checked.checks[number],
         .checks_count = 1,
     };

@@ -96,6 +96,7 @@ static int make(void **state)
                                          .name = "api",
                                          .port = "9001",
                                          .address = "",
+                                         .identity = "",
                                          .connect = &mesh.mesh};
     mesh.ports[0] = (struct spec_port){.label = "connect-proxy-api",
                                        .task = "",

@@ -15,6 +15,7 @@ import socket
 import socketserver
 import threading
 import urllib.parse
+import uuid
 
 SELF = {'Config': {'Datacenter': 'dc9', 'NodeName': 'box', 'Version': '1.20.0', 'Revision': 'abc',
                    'Server': True},
@@ -27,6 +28,10 @@ class Consul:
         self.services, self.checks, self.calls = {}, {}, []
         self.token, self.version, self.unix_socket = token, version, unix_socket
         self.refused = set()  # names of services that are not taken
+        self.issued, self.logins = {}, []  # tokens by whom they were asked for, and how
+        self.login_fails = []  # (status, text) of the next logins
+        self.logins_max = None  # there are tokens for so many, and then there is no leader
+        self.registered_by = {}  # names of services, and the tokens with which
         self.lock = threading.RLock()
         self.port, self.server, self.away = 0, None, False
         self.start()
@@ -56,7 +61,7 @@ class Consul:
                 self.end_headers()
                 self.wfile.write(text)
 
-            do_GET = do_PUT = handle_any
+            do_GET = do_PUT = do_POST = handle_any
 
             def address_string(self):
                 return 'node'
@@ -128,10 +133,18 @@ class Consul:
         path, _, query = target.partition('?')
         with self.lock:
             self.calls.append((method, target))
-            if self.token is not None and token != self.token:
+            if path.startswith('/v1/acl/log') and method != 'POST':
+                return 405, b'method %s not allowed' % method.encode()
+            if path == '/v1/acl/login':
+                return self.login(json.loads(body))
+            if path == '/v1/acl/logout':
+                return self.logout(token)
+            if self.token is not None and token not in (self.token, *self.issued.values()):
                 if path == '/v1/agent/services' and token is None:
                     return 200, b'{}'  # what may not be seen is filtered
                 return 403, b'Permission denied' if token is None else b'ACL not found'
+            if path == '/v1/acl/token/self':
+                return 200, json.dumps({'SecretID': token}).encode()
             if method == 'GET':
                 own = json.loads(json.dumps(SELF))
                 own['Config']['Version'] = self.version
@@ -139,6 +152,7 @@ class Consul:
                          '/v1/agent/checks': self.checks}.get(path)
                 return (200, json.dumps(found).encode()) if found is not None else (404, b'')
             if path == '/v1/agent/service/register':
+                self.registered_by[json.loads(body)['Name']] = token
                 return self.register(json.loads(body), 'replace-existing-checks' in query)
             name = urllib.parse.unquote(path.rpartition('/')[2])
             if path.startswith('/v1/agent/service/deregister/'):
@@ -146,6 +160,23 @@ class Consul:
             if path.startswith('/v1/agent/check/update/'):
                 return self.update(name, json.loads(body))
             return 404, b''
+
+    def login(self, asked):
+        self.logins.append(asked)
+        if self.login_fails:
+            status, text = self.login_fails.pop(0)
+            return status, text.encode()
+        if len(self.issued) == self.logins_max:
+            return 500, b'No cluster leader'
+        token = str(uuid.uuid4())
+        self.issued[asked['Meta']['requested_by']] = token
+        return 200, json.dumps({'AccessorID': str(uuid.uuid4()), 'SecretID': token}).encode()
+
+    def logout(self, token):
+        for who in [who for who, one in self.issued.items() if one == token]:
+            del self.issued[who]
+            return 200, b''
+        return 403, b'ACL not found'
 
     def register(self, asked, replaces):
         if asked['Name'] in self.refused:

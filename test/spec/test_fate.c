@@ -411,7 +411,10 @@ static void assert_fate(const struct path *path, const struct jobspec_schema *sc
         return;
     }
     if (field->fate == FATE_REFUSED) {
-        if (job != NULL || strstr(problems.items[0], field->json) == NULL)
+        const struct jobspec_field *in = path->length > 0 ? path->blocks[path->length - 1] : field;
+        const char *name = in->fate == FATE_SERVED ? in->json : field->json;
+
+        if (job != NULL || strstr(problems.items[0], name) == NULL)
             fail_msg("%s of a %s is not refused by name", field->json, schema->name);
         return;
     }

@@ -4,8 +4,8 @@
  *
  * BASE is an alloc as Go sends it, with a value for each field that nobody said.
  */
-#include "spec/served/part.h"
 #include "spec/served.h"
+#include "spec/served/part.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -299,7 +299,7 @@ static void test_what_is_not_made_yet_is_refused_by_name(void **state)
     } cases[] = {
         {TASK ".Vault", "{'Policies': ['p'], 'Env': true}",
          "task \"server\": Vault is not supported yet"},
-        {TASK ".Consul", "{'Cluster': 'default'}", "task \"server\": Consul is not supported yet"},
+        {TASK ".Consul", "{'Cluster': 'west'}", "one cluster of Consul"},
         {TASK ".Kind", "'connect-ingress:x'", "gateways of Consul Connect are not supported yet"},
         {GROUP ".Services",
          "[{'Name': 's', 'Provider': 'consul', 'Connect': {'Gateway': {'Proxy': {'ConnectTimeout': "
@@ -1001,6 +1001,37 @@ static void test_named_identities_that_cannot_be_had_are_refused(void **state)
     assert_non_null(strstr(err.text, "17 identities, there may be 16"));
 }
 
+/* Identities of services have the names that servers give them. */
+static void test_who_gets_a_token_of_consul_is_read(void **state)
+{
+#define OF(provider, name)                                                                         \
+    "{'Name': '${NOMAD_JOB_NAME}-" name "', 'PortLabel': '80', 'Provider': '" provider "', "       \
+    "'AddressMode': 'auto', 'Identity': {'Name': 'consul-service_${NOMAD_JOB_NAME}-" name "-80', " \
+    "'Audience': ['consul.io'], 'ServiceName': '${NOMAD_JOB_NAME}-x', 'TTL': 3600000000000}}"
+    json_t *alloc = value_of(BASE);
+
+    (void)state;
+    put(alloc, "Job.TaskGroups.0.Services", "[" OF("consul", "x") ", " OF("nomad", "y") "]");
+    put(alloc, "Job.TaskGroups.0.Consul", "{'Namespace': '', 'Cluster': 'default'}");
+    put(alloc, TASK ".Consul", "{'Namespace': '', 'Cluster': 'default', 'Partition': ''}");
+    put(alloc, TASK ".Services",
+        "[{'Name': 'own', 'Provider': 'consul', "
+        "'Identity': {'Name': 'consul-service_server-own-'}}]");
+    put(alloc, TASK ".Identities",
+        "[{'Name': 'consul_default', 'Audience': ['consul.io'], 'TTL': 3600000000000}]");
+    if (read_alloc(alloc) != 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(spec->services_count, 3);
+    assert_string_equal(spec->services[0].identity, "consul-service_${NOMAD_JOB_NAME}-x-80");
+    assert_string_equal(spec->services[1].identity, "");
+    assert_string_equal(spec->services[2].identity, "consul-service_server-own-");
+    assert_true(spec->tasks[0].has_consul_token);
+    assert_int_equal(spec->tasks[0].identities_count, 0); /* it does not see that one itself */
+    assert_int_equal(read_with(TASK ".Consul", "{'Cluster': 'other'}"), ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "there is one cluster of Consul"));
+#undef OF
+}
+
 static void test_what_else_is_said_is_told(void **state)
 {
     json_t *alloc = value_of(BASE);
@@ -1172,6 +1203,7 @@ int main(void)
         TEST(test_a_token_goes_to_no_file_that_is_not_its_tasks),
         TEST(test_named_identities_are_read),
         TEST(test_named_identities_that_cannot_be_had_are_refused),
+        TEST(test_who_gets_a_token_of_consul_is_read),
         TEST(test_what_else_is_said_is_told),
         TEST(test_what_is_not_said_is_not_told),
         TEST(test_older_servers_say_otherwise_how_long_it_goes_on_alone),

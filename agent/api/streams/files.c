@@ -52,7 +52,8 @@ static bool real_name(int fd, char to[PATH_SIZE])
     return true;
 }
 
-/* True if FD is <root>/<task>/secrets or below it; also if that cannot be told. */
+/* True if FD, a file, is below <root>/<task>/secrets, or in the root itself, where the daemon has
+ * what is its own; also if that cannot be told. */
 static bool is_secret(int root_fd, int fd)
 {
     char root[PATH_SIZE], name[PATH_SIZE];
@@ -61,11 +62,10 @@ static bool is_secret(int root_fd, int fd)
         return true;
     const char *inside = name + strlen(root);
     if (inside[0] != '/')
-        return inside[0] != '\0';
+        return true;
     const char *second = strchr(inside + 1, '/');
     bool shared = strncmp(inside, "/alloc/", 7) == 0;
-    return second != NULL && !shared &&
-           (text_equal(second, "/secrets") || text_starts_with(second, "/secrets/"));
+    return second == NULL || (!shared && text_starts_with(second, "/secrets/"));
 }
 
 int api_file_open(const char *root, const char *path, int *ret_fd, struct err *err)

@@ -3,8 +3,9 @@
  *
  * All paths are below the alloc's directory and stay there: links that lead out, or through /proc,
  * are refused (beneath_follow of io/host.h), and nothing is opened before it is known to be a file
- * or a directory.  What lies in a task's secrets directory is listed but never
- * read, by whatever name it is reached.  Everything here may block: for the pool.
+ * or a directory.  What lies in a task's secrets directory, or in the alloc's own beside those of
+ * its tasks, is listed but never read, by whatever name it is reached.  Everything here may block:
+ * for the pool.
  */
 #ifndef CAIRN_AGENT_API_FILES_H
 #define CAIRN_AGENT_API_FILES_H

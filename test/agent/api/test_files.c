@@ -65,6 +65,9 @@ static void test_open_secret_is_refused_by_every_name(void **state)
 
     make_link(scratch, "../secrets/token", "a/web/local/link");
     make_link(scratch, "secrets", "a/web/open");
+    put_file(at(scratch, "a/.daemons"), "secret");
+    assert_int_equal(open_file(scratch, ".daemons"), ERR_REFUSED);
+    assert_int_equal(open_file(scratch, "web/../.daemons"), ERR_REFUSED);
     assert_int_equal(open_file(scratch, "web/secrets/token"), ERR_REFUSED);
     assert_non_null(strstr(scratch->err.text, "Reading secret file prohibited"));
     assert_int_equal(open_file(scratch, "/web//./secrets/token"), ERR_REFUSED);

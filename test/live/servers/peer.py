@@ -16,6 +16,7 @@ import contextlib
 import copy
 import itertools
 import os
+import re
 import socket
 import ssl
 import struct
@@ -602,23 +603,31 @@ class Servers:
                 raise Refused('no identities requested')
             signed, rejected = [], []
             for request in args['Identities']:
-                assert request['WorkloadType'] == 0, request
                 identity, reason = self.identity_of(request)
                 if reason:
                     rejected.append(dict(request, Reason=reason))
                     continue
                 self.signed += 1
                 ttl = identity.get('TTL') or 0
-                signed.append(dict(request, JWT='%s.%s.%d' % (SIGNED, identity['Name'], self.signed),
+                name = re.sub('[^A-Za-z0-9_-]', '_', identity['Name'])  # as a token may have it
+                signed.append(dict(request, JWT='%s.%s.%d' % (SIGNED, name, self.signed),
                                    Expiration={'$time': time.time_ns() + ttl if ttl else None}))
             return dict(self.query_of(self.index), SignedIdentities=signed, Rejections=rejected)
 
     def identity_of(self, request):
-        """That of a task which is asked for, and why it cannot be signed."""
+        """That of a task or a service which is asked for, and why it cannot be signed."""
         alloc = self.allocs.get(request['AllocID'])
         if alloc is None:
             return None, 'allocation not found'
-        tasks = [task for task in alloc['Job']['TaskGroups'][0]['Tasks']
+        group = alloc['Job']['TaskGroups'][0]
+        if request['WorkloadType'] == 1:
+            services = [service for each in [group, *group['Tasks']]
+                        for service in each.get('Services') or []
+                        if service['Name'] == request['WorkloadIdentifier']]
+            found = [service['Identity'] for service in services if service.get('Identity')
+                     and service['Identity']['Name'] == request['IdentityName']]
+            return (found[0], None) if found else (None, 'identity not found')
+        tasks = [task for task in group['Tasks']
                  if task['Name'] == request['WorkloadIdentifier']]
         if not tasks:
             return None, 'task not found'
