@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "fsm/images.h"
 #include "fsm/policy.h"
 #include "fsm/task/part.h"
 
@@ -1022,6 +1023,44 @@ static void test_who_is_awaited_elsewhere_is_over_by_the_servers_own_words_only(
     assert_int_equal(policy_await_again_ms(30000), 60000);
 }
 
+/* --- images --- */
+
+static void test_image_is_left_removed_and_held_while_it_goes(void **state)
+{
+    static const struct {
+        enum image_state from;
+        enum image_event event;
+        enum image_state to;
+        enum image_act act;
+    } steps[] = {
+        {IMAGE_USED, IMAGE_TAKEN, IMAGE_USED, IMAGE_GO_ON},
+        {IMAGE_USED, IMAGE_LEFT, IMAGE_IDLE, IMAGE_WAIT},
+        {IMAGE_IDLE, IMAGE_TAKEN, IMAGE_USED, IMAGE_KEEP},
+        {IMAGE_IDLE, IMAGE_DUE, IMAGE_LEAVING, IMAGE_REMOVE},
+        {IMAGE_LEAVING, IMAGE_TAKEN, IMAGE_LEAVING, IMAGE_HOLD},
+        {IMAGE_LEAVING, IMAGE_REMOVED, IMAGE_GONE, IMAGE_FORGET},
+        {IMAGE_LEAVING, IMAGE_BUSY, IMAGE_IDLE, IMAGE_WAIT_AGAIN},
+        {IMAGE_LEAVING, IMAGE_FAILED, IMAGE_IDLE, IMAGE_WAIT_AGAIN},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(steps); i++) {
+        struct image_step step = policy_image(steps[i].from, steps[i].event);
+
+        assert_int_equal(step.next, steps[i].to);
+        assert_int_equal(step.act, steps[i].act);
+    }
+}
+
+static void test_image_is_due_a_delay_after_it_was_left_in_this_boot(void **state)
+{
+    (void)state;
+    assert_int_equal(policy_image_due_ms(1000, true, 1500, 180), 1180);
+    assert_int_equal(policy_image_due_ms(1000, false, 1500, 180), 1680);
+    assert_int_equal(policy_image_due_ms(0, true, 1500, 180), 1680);
+    assert_int_equal(policy_image_due_ms(1501, true, 1500, 180), 1680);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1072,6 +1111,8 @@ int main(void)
         cmocka_unit_test(test_ports_outside_the_range_do_not_matter),
         cmocka_unit_test(test_ports_of_other_seeds_are_others),
         cmocka_unit_test(test_names_match_patterns_as_nomad_has_them),
+        cmocka_unit_test(test_image_is_left_removed_and_held_while_it_goes),
+        cmocka_unit_test(test_image_is_due_a_delay_after_it_was_left_in_this_boot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
