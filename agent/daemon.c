@@ -61,6 +61,7 @@ enum {
     RESERVE_BYTES = 8 << 20,
     FIND_PLUGINS_MS = 500,
     KNOWN_MS = 5000, /* all else that is looked at answers before, or does not */
+    PULL_REPORT_MS = 2 * 60 * 1000,
 };
 
 /* --- parts --- */
@@ -373,6 +374,7 @@ static int open_rooms(struct daemon *daemon, struct err *err)
                  .shutdown_after_ms = config->mock_shutdown_after_ms},
         .docker = {.socket = config->docker_endpoint + strlen("unix://"),
                    .auth_config = config->docker_auth_config,
+                   .auth_helper = config->docker_auth_helper,
                    .allow_privileged = config->docker_privileged,
                    .volumes_enabled = config->docker_volumes,
                    .logs_disabled = config->docker_no_logs,
@@ -380,13 +382,23 @@ static int open_rooms(struct daemon *daemon, struct err *err)
                    .allowed_runtimes = config->docker_runtimes,
                    .pids_limit = config->docker_pids_limit,
                    .pull_timeout_ms = config->docker_pull_timeout_ms,
-                   .pull_activity_timeout_ms = config->docker_pull_activity_timeout_ms},
+                   .pull_activity_timeout_ms = config->docker_pull_activity_timeout_ms,
+                   .usable_mhz = parts->node.room.cpu_mhz,
+                   .cores = parts->node.facts.cpu_cores,
+                   .pull_report_ms = PULL_REPORT_MS,
+                   .collects_images = config->docker_collects_images,
+                   .image_delay_ms = config->docker_image_delay_ms,
+                   .strays = {.are_left = !config->docker_dangling_removed,
+                              .are_only_said = config->docker_dangling_said,
+                              .period_ms = config->docker_dangling_period_ms,
+                              .grace_ms = config->docker_dangling_grace_ms}},
         .plugins = parts->programs,
         .node_name = parts->node.known.name,
         .node_id = parts->node.known.id,
         .node_mhz = parts->node.facts.cpu_mhz * parts->node.facts.cpu_cores,
         .files_soft = daemon->process.files_soft,
         .on_exit = perform_exit,
+        .on_said = perform_said,
         .on_change = drivers_changed,
         .ctx = parts,
     };

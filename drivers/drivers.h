@@ -14,6 +14,7 @@
  *         exit                           the exit record, written last, after every other
  *                                        descriptor is closed
  *     <digest of the key>.sock         where the shim answers
+ *   <state>/images/<id>                of an Engine, that tasks have used (docker/images.c)
  *   cgroup cairn/<node>/<alloc>.<task>.<generation>   the payload and all it starts; never the shim
  *   cgroup cairn/<node>/shims                         every shim
  * What to run travels in memory (a memfd), so that no secret of an environment lies on a disk.
@@ -110,11 +111,22 @@ struct drivers_mock {
 struct drivers_docker {
     const char *socket;      /* path of the Engine's, NULL or "": none; all texts are borrowed */
     const char *auth_config; /* a file of credentials for registries, "": none */
+    const char *auth_helper; /* who is asked for what it has none for, "": nobody */
     bool allow_privileged, volumes_enabled, logs_disabled;
     uint64_t allowed_capabilities;
     const char *allowed_runtimes; /* names, commas between */
     int64_t pids_limit;           /* of each task, 0: none */
     uint64_t pull_timeout_ms, pull_activity_timeout_ms;
+    uint64_t usable_mhz; /* of all processors, of which there are CORES; 0: not known */
+    uint32_t cores;
+    uint64_t pull_report_ms; /* between two words about one that takes long */
+    bool collects_images;
+    uint64_t image_delay_ms; /* after which an image is removed that no task uses any more */
+    struct {
+        bool are_left, are_only_said;
+        uint64_t period_ms; /* between two looks */
+        uint64_t grace_ms;  /* for which one may be as it is */
+    } strays;               /* containers of this node that no task has */
 };
 
 /* What a task gets that says nothing. */
@@ -149,6 +161,8 @@ struct drivers_config {
     uint64_t files_soft; /* soft limit of descriptors that shims and payloads get, 0: ours */
     /* A payload that was reported running has ended.  Called once for each, on the loop. */
     void (*on_exit)(void *ctx, const struct driver_key *key, const struct driver_exit *exit);
+    /* What users may read of a task while it is being started; NULL: nobody cares. */
+    void (*on_said)(void *ctx, const struct driver_key *key, const char *text);
     void *ctx;
 };
 

@@ -246,8 +246,10 @@ static void remove_rest(struct run *run)
     }
     if (code == 0)
         code = key_remove_files(drivers->shim_fd, &run->key, &err);
-    if (code == 0)
+    if (code == 0) {
         generations_gone(drivers, &run->key);
+        images_leave(drivers, &run->key);
+    }
     for (struct call *call; (call = calls_take(&run->calls)) != NULL;) {
         if (code != 0) {
             err.recoverable = true;

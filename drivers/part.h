@@ -140,14 +140,15 @@ struct mock_config {
 struct docker_config {
     const char *image, *hostname, *cgroupns, *runtime, *network_mode, *uts_mode, *userns_mode;
     const char *ipv4_address, *ipv6_address, *mac_address, *volume_driver;
-    const char *auth_username, *auth_password, *auth_server;
+    const char *auth_username, *auth_password, *auth_server, *load;
     const char *logging_type, *logging_driver;
     struct texts entrypoint, dns_servers, dns_searches, dns_options, extra_hosts, group_add, ports,
         security_opt, volumes, network_aliases;
     struct json_t *labels, *storage_opt, *sysctl, *ulimit, *logging_config;
     struct json_t *mount, *mounts, *devices;
     bool has_auth, has_logging, has_healthchecks, auth_soft_fail, force_pull, init, interactive,
-        tty, privileged, readonly_rootfs, no_healthchecks;
+        tty, privileged, readonly_rootfs, no_healthchecks, cpu_hard_limit;
+    int64_t cpu_period_us; /* 0: the usual */
     int64_t memory_hard_limit, pids_limit, shm_size;
     uint64_t pull_timeout_ms; /* 0: the node's */
 };
@@ -526,8 +527,13 @@ struct drivers {
     struct pretended *pretended;                  /* those of tasks without a process */
     struct container_session *container_sessions; /* and of containers */
     struct io_timer dangling;                     /* looks for containers that nobody knows */
-    struct stray *strays; /* those that are being removed, and the list of them */
-    struct call_list due; /* completions to deliver */
+    struct stray *strays;   /* those that are being removed, and the list of them */
+    struct image *images;   /* that tasks have used */
+    int images_fd;          /* where they are noted, or -1 */
+    struct pull *pulls;     /* of images, under way */
+    struct asking *askings; /* for credentials, under way */
+    struct load *loads;     /* the same, or waiting for their turn; the newest first */
+    struct call_list due;   /* completions to deliver */
     struct io_timer deliver;
 
     struct run *begin_first, **begin_end; /* that wait for their turn to begin, oldest first */
@@ -555,6 +561,9 @@ void run_at(struct run *run, uint64_t delay_ms, void (*cb)(struct io_timer *time
 void run_retry(struct run *run, uint32_t first_ms, uint32_t longest_ms,
                void (*cb)(struct io_timer *timer));
 bool run_has(const struct run *run, enum call_kind kind);
+
+/* TEXT is to be read of its task. */
+void run_say(const struct run *run, const char *text);
 
 /* Fails all calls but destroys, or all. */
 void run_fail_calls(struct run *run, const struct err *err);
@@ -668,6 +677,19 @@ const char *container_cgroup(const struct run *run);
 
 /* Commands in containers: what is still asked for them is not any more. */
 void container_sessions_close(struct drivers *drivers);
+
+/* Images that tasks have used, as an earlier life of the daemon left them; what none uses any more
+ * is removed after a while. */
+int images_open(struct drivers *drivers, struct err *err);
+void images_close(struct drivers *drivers);
+
+/* Archives with images, on their way to an Engine, and who knows credentials and is just asked for
+ * them: they are given up. */
+void loads_close(struct drivers *drivers);
+void helpers_close(struct drivers *drivers);
+
+/* Nothing of KEY needs its image any more, if it had one. */
+void images_leave(struct drivers *drivers, const struct driver_key *key);
 
 /* Removes containers of this node that no file tells of, now and again and again. */
 void strays_look(struct drivers *drivers);

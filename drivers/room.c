@@ -31,7 +31,9 @@ static int open_state(struct drivers *drivers, const char *state_dir, struct err
         return code;
     shims_cgroup(drivers, shims);
     code = cgroup_create(drivers->config.cgroup_mode, shims, err);
-    return code != 0 ? code : generations_open(drivers, err);
+    if (code == 0)
+        code = generations_open(drivers, err);
+    return code != 0 ? code : images_open(drivers, err);
 }
 
 struct drivers *drivers_new(const struct drivers_config *config, struct err *err)
@@ -43,7 +45,7 @@ struct drivers *drivers_new(const struct drivers_config *config, struct err *err
     check(config->shim_path[0] == '/');
     drivers->config = *config;
     drivers->opened_ms = loop_now_ms();
-    drivers->shim_fd = -1;
+    drivers->shim_fd = drivers->images_fd = -1;
     drivers->nursery = (struct nursery){.fd = -1, .pidfd = -1};
     check(text_copy(drivers->node_mark, sizeof(drivers->node_mark), config->node_mark));
     check(strspn(drivers->node_mark, "0123456789abcdef") == strlen(drivers->node_mark));
@@ -72,6 +74,9 @@ void drivers_free(struct drivers *drivers)
     manager_close(drivers);
     generations_close(drivers);
     runs_close(drivers);
+    loads_close(drivers);
+    helpers_close(drivers);
+    images_close(drivers);
     share_close(drivers);
     table_close(drivers);
     calls_drop(&drivers->due);

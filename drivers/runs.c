@@ -48,6 +48,14 @@ bool run_has(const struct run *run, enum call_kind kind)
     return false;
 }
 
+void run_say(const struct run *run, const char *text)
+{
+    const struct drivers_config *config = &run->drivers->config;
+
+    if (config->on_said != NULL)
+        config->on_said(config->ctx, &run->key, text);
+}
+
 void run_fail_calls(struct run *run, const struct err *err)
 {
     struct call_list calls = run->calls;

@@ -127,11 +127,17 @@ struct config {
     /* plugin "docker" { config { ... } }, each as it is there. */
     char docker_endpoint[128];          /* default unix:///var/run/docker.sock */
     char docker_auth_config[PATH_SIZE]; /* auth { config }: credentials for registries, "": none */
+    char docker_auth_helper[64];        /* auth { helper }: docker-credential-<this>, "": none */
     char docker_runtimes[512];          /* allow_runtimes, commas between; default runc,nvidia */
     uint64_t docker_allow_caps;
     uint64_t docker_pull_timeout_ms, docker_pull_activity_timeout_ms;
     uint32_t docker_pids_limit; /* 0: none */
     bool docker_privileged, docker_volumes, docker_no_logs;
+    bool docker_collects_images;    /* gc { image }, default true */
+    uint64_t docker_image_delay_ms; /* gc { image_delay } */
+    /* gc { dangling_containers { enabled, dry_run, period, creation_grace } } */
+    bool docker_dangling_removed, docker_dangling_said;
+    uint64_t docker_dangling_period_ms, docker_dangling_grace_ms;
     bool mock_enabled;    /* plugin "mock_driver" { config { enabled } }: default false */
     bool mock_shuts_down; /* its shutdown_periodic_after */
     uint64_t mock_shutdown_after_ms; /* its shutdown_periodic_duration */

@@ -52,6 +52,7 @@ enum section {
     IN_DOCKER_CONFIG,
     IN_DOCKER_AUTH,
     IN_DOCKER_GC,
+    IN_DOCKER_DANGLING,
     IN_DOCKER_VOLUMES,
     IN_TELEMETRY,
     IN_CONSUL,
@@ -95,6 +96,26 @@ static const char *require_socket(const json_t *value)
                ? NULL
                : "the Docker Engine is spoken with by a UNIX socket, as in "
                  "\"unix:///var/run/docker.sock\"";
+}
+
+static const char *require_helper(const json_t *value)
+{
+    const char *name = json_string_value(value);
+
+    return name != NULL && strchr(name, '/') == NULL
+               ? NULL
+               : "it must be the end of a program's name, as in \"ecr-login\" of "
+                 "docker-credential-ecr-login";
+}
+
+static const char *require_second(const json_t *value)
+{
+    int64_t ns;
+
+    return json_is_string(value) && text_to_duration_ns(json_string_value(value), &ns) &&
+                   ns < 1000000000
+               ? "it must be \"1s\" or more"
+               : NULL;
 }
 
 static const char *require_default_cluster(const json_t *value)
@@ -259,8 +280,15 @@ static const struct key keys[] = {
         FIELD_OF(docker_pull_activity_timeout_ms), NULL},
     {IN_DOCKER_CONFIG, "disable_log_collection", KEY_BOOL, FIELD_OF(docker_no_logs), NULL},
     {IN_DOCKER_AUTH, "config", KEY_TEXT, FIELD_OF(docker_auth_config), NULL},
-    {IN_DOCKER_GC, "image", KEY_RULE, 0, 0, require_false},
+    {IN_DOCKER_AUTH, "helper", KEY_TEXT, FIELD_OF(docker_auth_helper), require_helper},
+    {IN_DOCKER_GC, "image", KEY_BOOL, FIELD_OF(docker_collects_images), NULL},
+    {IN_DOCKER_GC, "image_delay", KEY_DURATION, FIELD_OF(docker_image_delay_ms), NULL},
     {IN_DOCKER_GC, "container", KEY_RULE, 0, 0, require_true},
+    {IN_DOCKER_DANGLING, "enabled", KEY_BOOL, FIELD_OF(docker_dangling_removed), NULL},
+    {IN_DOCKER_DANGLING, "dry_run", KEY_BOOL, FIELD_OF(docker_dangling_said), NULL},
+    {IN_DOCKER_DANGLING, "period", KEY_DURATION, FIELD_OF(docker_dangling_period_ms),
+        require_second},
+    {IN_DOCKER_DANGLING, "creation_grace", KEY_DURATION, FIELD_OF(docker_dangling_grace_ms), NULL},
     {IN_DOCKER_VOLUMES, "enabled", KEY_BOOL, FIELD_OF(docker_volumes), NULL},
     {IN_MOCK_CONFIG, "enabled", KEY_BOOL, FIELD_OF(mock_enabled), NULL},
     {IN_MOCK_CONFIG, "fs_isolation", KEY_RULE, 0, 0, require_no_isolation},
@@ -304,6 +332,7 @@ static const struct {
     {IN_DOCKER, "config", IN_DOCKER_CONFIG},
     {IN_DOCKER_CONFIG, "auth", IN_DOCKER_AUTH},
     {IN_DOCKER_CONFIG, "gc", IN_DOCKER_GC},
+    {IN_DOCKER_GC, "dangling_containers", IN_DOCKER_DANGLING},
     {IN_DOCKER_CONFIG, "volumes", IN_DOCKER_VOLUMES},
     {IN_MOCK, "config", IN_MOCK_CONFIG},
 };
@@ -377,9 +406,6 @@ static const struct {
     {IN_DOCKER_CONFIG, "oom_score_adj"},
     {IN_DOCKER_CONFIG, "tls"},
     {IN_DOCKER_CONFIG, "windows_allow_insecure_container_admin"},
-    {IN_DOCKER_AUTH, "helper"},
-    {IN_DOCKER_GC, "dangling_containers"},
-    {IN_DOCKER_GC, "image_delay"},
     {IN_DOCKER_VOLUMES, "selinuxlabel"},
     {IN_EXEC_CONFIG, "no_pivot_root"},
     {IN_CONSUL, "allow_unauthenticated"},
@@ -463,6 +489,7 @@ static const char *const section_names[SECTION_COUNT] = {
     [IN_DOCKER_CONFIG] = "plugin \"docker\" config",
     [IN_DOCKER_AUTH] = "plugin \"docker\" config.auth",
     [IN_DOCKER_GC] = "plugin \"docker\" config.gc",
+    [IN_DOCKER_DANGLING] = "plugin \"docker\" config.gc.dangling_containers",
     [IN_DOCKER_VOLUMES] = "plugin \"docker\" config.volumes",
     [IN_MOCK] = "plugin \"mock_driver\"",
     [IN_MOCK_CONFIG] = "plugin \"mock_driver\" config",

@@ -43,3 +43,13 @@ void perform_forget(struct parts *parts)
     while (parts->calls != NULL)
         perform_call_free(parts->calls);
 }
+
+void perform_note(struct parts *parts, const struct machine_id *id, const char *text)
+{
+    struct kill_order note = {.event = TASK_EVENT_DRIVER};
+
+    (void)text_copy(note.text, sizeof(note.text), text); /* cut is enough */
+    text_whole(note.text);
+    if (core_find(parts->core, id) != NULL)
+        core_tell(parts->core, id, TE_NOTE, &note);
+}

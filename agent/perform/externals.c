@@ -158,16 +158,11 @@ static void has_exited(void *ctx, const char *name, uint32_t generation,
 /* What its driver says of a task is read of the task. */
 static void note_task_event(void *ctx, const struct plugin_task_event *event)
 {
-    struct parts *parts = ctx;
     struct machine_id id = machine_id_join(MACHINE_TASK, event->alloc, event->task);
-    struct kill_order note = {.event = TASK_EVENT_DRIVER};
 
-    (void)text_copy(note.text, sizeof(note.text), event->text); /* cut is enough */
-    text_whole(note.text);
     log_info("plugins", "says of a task driver=%s task=%s/%s text=%s", event->driver, event->alloc,
              event->task, log_value(event->text));
-    if (core_find(parts->core, &id) != NULL)
-        core_tell(parts->core, &id, TE_NOTE, &note);
+    perform_note(ctx, &id, event->text);
 }
 
 static void tell_devices(void *ctx, const char *name)

@@ -546,6 +546,16 @@ void perform_exit(void *ctx, const struct driver_key *key, const struct driver_e
     core_news(parts->core, &id, key->generation, TE_EXITED, &exited);
 }
 
+void perform_said(void *ctx, const struct driver_key *key, const char *text)
+{
+    struct parts *parts = ctx;
+    struct machine_id id = machine_id_join(MACHINE_TASK, key->alloc, key->task);
+    const struct task *task = core_task(parts->core, key->alloc, key->task);
+
+    if (task != NULL && task->machine.generation == key->generation)
+        perform_note(parts, &id, text);
+}
+
 /* --- the sweep --- */
 
 static bool is_owned(void *ctx, const struct driver_key *key)

@@ -10,6 +10,10 @@ void perform_effect(void *ctx, const struct effect *effect);
 /* A payload has ended (drivers_config.on_exit); CTX is the struct parts. */
 void perform_exit(void *ctx, const struct driver_key *key, const struct driver_exit *exit);
 
+/* A driver has something to say of a task that it starts (drivers_config.on_said); CTX is the
+ * struct parts. */
+void perform_said(void *ctx, const struct driver_key *key, const char *text);
+
 /* What templates of a task that runs say now (hooks_templates.changed); CTX is the struct parts. */
 void perform_changed(void *ctx, const char *alloc, const char *task,
                      const struct hook_outcome *rendered);

@@ -26,6 +26,7 @@ static const struct config_key keys[] = {
     KEY("work_dir", CONFIG_TEXT, work_dir),
     KEY("hostname", CONFIG_TEXT, docker.hostname),
     KEY("labels", CONFIG_MAP, docker.labels),
+    KEY("load", CONFIG_TEXT, docker.load),
     KEY("force_pull", CONFIG_BOOL, docker.force_pull),
     KEY("image_pull_timeout", CONFIG_DURATION, docker.pull_timeout_ms),
     KEY("auth", CONFIG_BLOCK, docker.has_auth),
@@ -69,6 +70,8 @@ static const struct config_key keys[] = {
     KEY("storage_opt", CONFIG_MAP, docker.storage_opt),
     KEY("shm_size", CONFIG_NUMBER, docker.shm_size),
     KEY("pids_limit", CONFIG_NUMBER, docker.pids_limit),
+    KEY("cpu_hard_limit", CONFIG_BOOL, docker.cpu_hard_limit),
+    KEY("cpu_cfs_period", CONFIG_NUMBER, docker.cpu_period_us),
     KEY("memory_hard_limit", CONFIG_NUMBER, docker.memory_hard_limit),
     KEY("oom_score_adj", CONFIG_NUMBER, oom_score_adj),
     KEY("healthchecks", CONFIG_BLOCK, docker.has_healthchecks),
@@ -77,9 +80,6 @@ static const struct config_key keys[] = {
     KEY("logging.type", CONFIG_TEXT, docker.logging_type),
     KEY("logging.driver", CONFIG_TEXT, docker.logging_driver),
     KEY("logging.config", CONFIG_MAP, docker.logging_config),
-    REFUSE("cpu_hard_limit", "what a task gets of processors is a share of them, or \"cores\""),
-    REFUSE("cpu_cfs_period", "it is of \"cpu_hard_limit\""),
-    REFUSE("load", "name an image that the Engine has, or can pull"),
     REFUSE("port_map", "use \"ports\", and \"to\" of the group's ports"),
     REFUSE("cpuset_cpus", "ask for \"cores\" of the task's resources"),
     REFUSE("isolation", "it is of Windows"),
@@ -344,6 +344,27 @@ static int check_numbers(const struct docker_config *docker, struct err *err)
     return 0;
 }
 
+static int check_processors(const struct docker_config *docker, struct err *err)
+{
+    int64_t period_us = docker->cpu_period_us;
+
+    if (period_us != 0 && !docker->cpu_hard_limit)
+        return err_set(err, ERR_INVALID, "docker: \"cpu_cfs_period\" is of \"cpu_hard_limit\"");
+    if (period_us != 0 && (period_us < CPU_PERIOD_LEAST_US || period_us > CPU_PERIOD_MOST_US))
+        return err_set(err, ERR_INVALID,
+                       "docker: \"cpu_cfs_period\" must be 1000 to 1000000 microseconds");
+    return 0;
+}
+
+static int check_load(const struct command *command, struct err *err)
+{
+    const char *load = command->docker.load;
+
+    if (load != NULL && !config_is_open(command, load) && text_goes_up(load))
+        return err_set(err, ERR_INVALID, "docker: \"load\" leads out of the task's directory");
+    return 0;
+}
+
 static int check_capabilities(const char *key, const struct texts *names, struct err *err)
 {
     uint64_t set;
@@ -392,6 +413,10 @@ static int check_config(const struct command *command, struct err *err)
         code = check_volumes(command, err);
     if (code == 0)
         code = check_numbers(docker, err);
+    if (code == 0)
+        code = check_processors(docker, err);
+    if (code == 0)
+        code = check_load(command, err);
     if (code == 0)
         code = check_capabilities("cap_add", &command->cap_add, err);
     if (code == 0)

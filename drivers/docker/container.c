@@ -172,6 +172,7 @@ void container_fail(struct container *container)
     check(failed.code != 0);
     container_forget_request(container);
     if (!container->recorded) {
+        images_leave(run->drivers, &run->key);
         run_fail_calls(run, &failed);
         run_empty(run); /* nothing was made: this ends at once */
         return;
@@ -368,13 +369,13 @@ void container_create(struct container *container)
     container_ask(container, STEP_CREATE, "POST", "create", more, container->wanted, on_created);
 }
 
-void container_make(struct container *container, const char *image_id)
+void container_make(struct container *container)
 {
     struct container_record *record = &container->record;
 
-    check(json_object_set_new(container->wanted, "Image", json_string(image_id)) == 0);
+    check(json_object_set_new(container->wanted, "Image", json_string(record->image)) == 0);
     if (container->sharer != NULL)
-        check(json_object_set_new(container->sharer, "Image", json_string(image_id)) == 0);
+        check(json_object_set_new(container->sharer, "Image", json_string(record->image)) == 0);
     record->has_network = container->sharer != NULL;
     record->begun_unix_ns = loop_now_unix_ns();
     logs_find_first(container);
@@ -686,6 +687,7 @@ bool container_take_up(struct run *run, int task_fd)
     struct container_record *record = &container->record;
     record->alloc_dir[sizeof(record->alloc_dir) - 1] = '\0';
     record->boot_id[sizeof(record->boot_id) - 1] = '\0';
+    record->image[sizeof(record->image) - 1] = '\0';
     take(run, container);
     container->recorded = true;
     container->has_started = record->payload_pid != 0;

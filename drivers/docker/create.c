@@ -18,7 +18,12 @@
 #include <string.h>
 #include <sys/capability.h>
 
-enum { PATH_TEXT_SIZE = 4096, SHARES_LEAST = 2, SHARES_MOST = 262144 };
+enum {
+    PATH_TEXT_SIZE = 4096,
+    SHARES_LEAST = 2,
+    SHARES_MOST = 262144,
+    PROFILE_BYTES_MAX = 1 << 20,
+};
 
 struct builder {
     const struct drivers *drivers;
@@ -128,6 +133,34 @@ static int add_memory(struct builder *build)
     return 0;
 }
 
+/* Follows nomad v2.0.6 drivers/docker/driver.go: the kernel's time is that of one processor. */
+int64_t cpu_quota_us(uint64_t mhz, uint64_t usable_mhz, uint32_t cores, int64_t period_us)
+{
+    double part = (double)mhz / (double)usable_mhz;
+
+    return (int64_t)(part * (double)period_us) * (int64_t)cores;
+}
+
+static int add_hard_limit(struct builder *build)
+{
+    const struct drivers_docker *node = &build->drivers->config.docker;
+    const struct docker_config *docker = &build->command->docker;
+    int64_t period_us = docker->cpu_period_us != 0 ? docker->cpu_period_us : CPU_PERIOD_US;
+
+    if (!docker->cpu_hard_limit)
+        return 0;
+    if (node->usable_mhz == 0)
+        return err_set(
+            build->err, ERR_REFUSED,
+            "docker: \"cpu_hard_limit\": it is not known how much this node's processors "
+            "can do (client.cpu_total_compute says it)");
+    set(build->host, "CpuPeriod", json_integer(period_us));
+    set(build->host, "CpuQuota",
+        json_integer(cpu_quota_us(build->start->task->resources.cpu_mhz, node->usable_mhz,
+                                  node->cores, period_us)));
+    return 0;
+}
+
 static void add_processors(struct builder *build)
 {
     const struct spec_resources *resources = &build->start->task->resources;
@@ -215,21 +248,51 @@ static int add_capabilities(struct builder *build)
     return 0;
 }
 
+/* OPTION, "seccomp=PATH", with what is in that file of the host in its place. */
+static int add_profile(struct builder *build, json_t *list, const char *path)
+{
+    scoped_string char *bytes = NULL;
+    size_t length;
+
+    if (path[0] != '/')
+        return err_set(build->err, ERR_INVALID,
+                       "docker: \"security_opt\": a seccomp profile is named by its absolute path, "
+                       "not \"%.80s\"",
+                       path);
+    if (file_read(path, PROFILE_BYTES_MAX, &bytes, &length, build->err) != 0)
+        return err_wrap(build->err, "docker: \"security_opt\": seccomp profile");
+    json_t *profile = json_loadb(bytes, length, 0, NULL);
+    scoped_string char *text = json_is_object(profile) ? json_dumps(profile, JSON_COMPACT) : NULL;
+    json_decref(profile);
+    if (text == NULL)
+        return err_set(build->err, ERR_INVALID,
+                       "docker: \"security_opt\": %.100s is no seccomp profile, which is JSON",
+                       path);
+    add(list, json_sprintf("seccomp=%s", text));
+    return 0;
+}
+
 static int add_security(struct builder *build)
 {
     const struct texts *options = &build->command->docker.security_opt;
+    json_t *list = json_array();
+    int code = 0;
 
-    for (size_t i = 0; i < options->count; i++) {
-        const char *option = options->items[i];
+    for (size_t i = 0; code == 0 && i < options->count; i++) {
+        const char *option = options->items[i], *value = strpbrk(option, "=:");
+        bool is_profile = text_starts_with(option, "seccomp") && value == option + 7 &&
+                          !text_equal(value + 1, "unconfined");
 
-        if (text_starts_with(option, "seccomp") && strpbrk(option, "=:") != NULL &&
-            !text_equal(strpbrk(option, "=:") + 1, "unconfined"))
-            return err_set(build->err, ERR_UNSUPPORTED,
-                           "docker: \"security_opt\" with a seccomp profile is not available in "
-                           "this release");
+        if (is_profile)
+            code = add_profile(build, list, value + 1);
+        else
+            add(list, json_string(option));
     }
-    set_list(build->host, "SecurityOpt", options);
-    return 0;
+    if (json_array_size(list) > 0)
+        set(build->host, "SecurityOpt", list);
+    else
+        json_decref(list);
+    return code;
 }
 
 /* --- files --- */
@@ -684,6 +747,8 @@ json_t *create_body(const struct drivers *drivers, const struct driver_start *st
     add_logging(&build);
     add_rest(&build);
     code = add_memory(&build);
+    if (code == 0)
+        code = add_hard_limit(&build);
     if (code == 0)
         code = add_capabilities(&build);
     if (code == 0)

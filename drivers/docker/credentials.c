@@ -1,6 +1,6 @@
 /*
  * What images are called, and who asks a registry for them: the job's own credentials, or those
- * that the node's file has for the registry, as docker login writes it.
+ * that the node's file has for the registry, as docker login writes it, or a program that it names.
  */
 #include "drivers/docker/docker.h"
 
@@ -113,8 +113,26 @@ static json_t *credentials_of(const char *text, const char *registry)
     return credentials;
 }
 
-/* What the node's file says of REGISTRY; NULL: nothing, or with ERR that it cannot be read. */
-static json_t *find_credentials(const char *path, const char *registry, struct err *err)
+/* Who is asked for those of REGISTRY, as FILE says. */
+static int find_helper(const json_t *file, const char *registry, char to[HELPER_NAME_SIZE],
+                       struct err *err)
+{
+    const json_t *own = json_object_get(json_object_get(file, "credHelpers"), registry);
+    const char *name = json_string_value(own != NULL ? own : json_object_get(file, "credsStore"));
+
+    if (name == NULL || *name == '\0')
+        return 0;
+    if (is_plain(name, "-_.") && text_copy(to, HELPER_NAME_SIZE, name))
+        return 0;
+    to[0] = '\0';
+    return err_set(err, ERR_REFUSED, "docker: the credentials of this node for %s name no helper",
+                   registry);
+}
+
+/* What the node's file says of REGISTRY, or the HELPER that it names for it; NULL: nothing, or with
+ * ERR that it cannot be read. */
+static json_t *find_credentials(const char *path, const char *registry,
+                                char helper[HELPER_NAME_SIZE], struct err *err)
 {
     json_error_t where;
     json_t *file = json_load_file(path, 0, &where);
@@ -136,6 +154,8 @@ static json_t *find_credentials(const char *path, const char *registry, struct e
     if (auth != NULL && found == NULL)
         (void)err_set(err, ERR_REFUSED, "docker: the credentials of this node for %s are none",
                       registry);
+    if (auth == NULL)
+        (void)find_helper(file, registry, helper, err); /* it fills that */
     json_decref(file);
     return found;
 }
@@ -145,16 +165,39 @@ static const char *said(const char *text)
     return text == NULL ? "" : text;
 }
 
+char *helper_header(const char *answer, const char *registry)
+{
+    json_t *said_by = json_loads(answer, 0, NULL);
+    const char *user = json_string_value(json_object_get(said_by, "Username"));
+    const char *secret = json_string_value(json_object_get(said_by, "Secret"));
+    json_t *credentials = user == NULL || secret == NULL || (*user == '\0' && *secret == '\0')
+                              ? NULL
+                              : json_pack("{s:s, s:s, s:s}", "username", user, "password", secret,
+                                          "serveraddress", registry);
+
+    json_decref(said_by);
+    return credentials == NULL ? NULL : header_of(credentials);
+}
+
+void helper_registry(const char *image, char to[IMAGE_NAME_SIZE])
+{
+    registry_of(image, to);
+    if (text_starts_with(to, "https://"))
+        (void)text_copy(to, IMAGE_NAME_SIZE, "docker.io"); /* fits */
+}
+
 int image_auth(const struct drivers *drivers, const struct command *command, char **ret_header,
-               struct err *err)
+               char helper[HELPER_NAME_SIZE], struct err *err)
 {
     const struct docker_config *docker = &command->docker;
     const char *file = drivers->config.docker.auth_config;
+    const char *usual = drivers->config.docker.auth_helper;
     char registry[IMAGE_NAME_SIZE];
     struct err cause = {0};
     json_t *found = NULL;
 
     *ret_header = NULL;
+    helper[0] = '\0';
     registry_of(docker->image, registry);
     if (*said(docker->auth_username) != '\0' || *said(docker->auth_password) != '\0') {
         const char *server = *said(docker->auth_server) != '\0' ? docker->auth_server : registry;
@@ -162,8 +205,11 @@ int image_auth(const struct drivers *drivers, const struct command *command, cha
         found = json_pack("{s:s, s:s, s:s}", "username", said(docker->auth_username), "password",
                           said(docker->auth_password), "serveraddress", server);
         check(found != NULL);
-    } else if (file != NULL && *file != '\0') {
-        found = find_credentials(file, registry, &cause);
+    } else {
+        if (file != NULL && *file != '\0')
+            found = find_credentials(file, registry, helper, &cause);
+        if (found == NULL && helper[0] == '\0' && cause.code == 0 && usual != NULL)
+            (void)text_copy(helper, HELPER_NAME_SIZE, usual); /* of its size */
     }
     if (found != NULL)
         *ret_header = header_of(found);

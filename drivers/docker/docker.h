@@ -16,11 +16,13 @@
  * one whose answer is lost is found done or undone.  An Engine that does not answer is asked again,
  * as long as it takes: it says nothing about its containers.
  *
- * Files: container.c the life, image.c looking for images and pulling them, create.c what is asked
- * for, credentials.c for whom, logs.c output, state.c what is known of one, record.c what is
- * written down, engine.c requests and what is read of their answers, frames.c output as it comes,
- * session.c commands in it, stray.c what nobody knows,
- * config.c the driver and what a job may say, probe.c whether there is an Engine.
+ * Files: container.c the life, image.c looking for its image, pull.c pulling one, progress.c
+ * how far that is, load.c loading one, images.c which are used and which are removed, create.c what
+ * is asked for, credentials.c and helper.c for
+ * whom, logs.c output, state.c what is known of one, record.c what
+ * is written down, engine.c requests and what is read of their answers, frames.c output as it
+ * comes, session.c commands in it, stray.c what nobody knows, config.c the driver and what a job
+ * may say, probe.c whether there is an Engine.
  */
 #ifndef CAIRN_DRIVERS_DOCKER_DOCKER_H
 #define CAIRN_DRIVERS_DOCKER_DOCKER_H
@@ -34,8 +36,14 @@ enum {
     CONTAINER_NAME_SIZE = SPEC_NAME_SIZE + UUID_TEXT_SIZE + 16,
     SHARER_NAME_SIZE = CONTAINER_NAME_SIZE + 8,
     IMAGE_NAME_SIZE = 512,
+    IMAGE_ID_SIZE = 128,
+    HELPER_NAME_SIZE = 64,
     NAMESPACE_PATH_SIZE = 256,
     LOG_STREAMS = 2, /* standard output and error */
+
+    CPU_PERIOD_US = 100000, /* what the kernel reckons by, if nobody says anything else */
+    CPU_PERIOD_LEAST_US = 1000,
+    CPU_PERIOD_MOST_US = 1000000,
 
     ENGINE_BOUND_MS = 120000, /* a request that makes or removes; storage may be slow */
     ENGINE_LASTS_MS = 24 * 3600 * 1000,
@@ -73,14 +81,15 @@ struct container_record {
     char alloc_dir[512];
     uint32_t has_network; /* there may be a container that shares its network with this one */
     uint32_t zero;
+    char image[IMAGE_ID_SIZE]; /* what it is of, "": made by one that did not say */
 };
 
-_Static_assert(sizeof(struct container_record) == 728, "part of a format on disk");
+_Static_assert(sizeof(struct container_record) == 856, "part of a format on disk");
 _Static_assert(sizeof(struct container_record) <= TASK_RECORD_SIZE, "it has its place");
 
 enum container_step {
-    STEP_IMAGE,   /* is the image there? */
-    STEP_PULL,    /* it is not */
+    STEP_IMAGE,   /* is the image there, or just being removed? */
+    STEP_BRING,   /* it is not, and is pulled or loaded */
     STEP_NETWORK, /* the container that shares its network is made, started, and has it */
     STEP_CREATE,  /* from here on the container may exist */
     STEP_START,   /* from here on it may run */
@@ -117,10 +126,16 @@ struct container {
     bool is_removed;                     /* and what shares its network with it goes now */
     char image[IMAGE_NAME_SIZE];
     char *auth; /* the header that shows who we are to a registry; owned, secret; NULL: nobody */
+    char helper[HELPER_NAME_SIZE]; /* who knows it and is to be asked; "": nobody */
+    bool auth_soft_fail;           /* what cannot be known is done without */
     bool force_pull, pulled;
-    uint64_t pull_timeout_ms, pull_since_ms; /* the last time that it was seen to go on */
-    char *progress;                          /* the unfinished last line of a pull's; owned */
-    size_t progress_length;
+    uint64_t pull_timeout_ms;
+    char load[IMAGE_NAME_SIZE]; /* an archive with it, beneath alloc_dir; "": none */
+    struct container *wait_next,
+        **wait_link;             /* of those that wait for the same; NULL: it does not */
+    void (*wait_left)(void *of); /* for that, if it is told */
+    void *wait_of;
+    void (*wait_over)(struct container *container, const struct err *err);
     struct err failed; /* of pulling, making or starting, as the Engine says it */
 
     bool told_running; /* that it runs was told to whoever asked */
@@ -188,6 +203,10 @@ bool labels_are_sharers(const json_t *labels);
 json_t *create_body(const struct drivers *drivers, const struct driver_start *start,
                     const struct command *command, struct err *err);
 
+/* The time that a task of MHZ may have of all processors, CORES, which can be given USABLE_MHZ,
+ * within PERIOD_US. */
+int64_t cpu_quota_us(uint64_t mhz, uint64_t usable_mhz, uint32_t cores, int64_t period_us);
+
 /* The same for what shares the network of START with it, NULL if nothing has to: the task is in the
  * host's network, or in one of the Engine's. */
 json_t *create_sharer(const struct drivers *drivers, const struct driver_start *start,
@@ -214,18 +233,85 @@ void docker_probe(const struct drivers_config *config, struct driver_probed *ret
 bool image_split(const char *image, char repository[IMAGE_NAME_SIZE], char tag[IMAGE_NAME_SIZE]);
 
 /* The header with the credentials that COMMAND has, or else the node for the registry of IMAGE;
- * owned by the caller, NULL: none.  ERR_* where there should be some. */
+ * owned by the caller, NULL: none, or those that HELPER knows, "": nobody does.  ERR_* where there
+ * should be some. */
 int image_auth(const struct drivers *drivers, const struct command *command, char **ret_header,
-               struct err *err);
+               char helper[HELPER_NAME_SIZE], struct err *err);
+
+/* The same header of what a helper says for REGISTRY, NULL: it says no credentials. */
+char *helper_header(const char *answer, const char *registry);
+
+/* What a helper is asked for to pull IMAGE. */
+void helper_registry(const char *image, char to[IMAGE_NAME_SIZE]);
+
+/* --- helper.c --- */
+
+/* Asks the container's helper, which is waited for. */
+void helper_begin(struct container *container);
 
 /* --- image.c --- */
 
 /* The next step from STEP_IMAGE on.  May free the run. */
 void image_look(struct container *container);
 
+/* --- pull.c --- */
+
+/* Pulls the container's image, or waits for whoever does. */
+void pull_begin(struct container *container);
+
+/* --- load.c --- */
+
+/* The Engine is given the archive that the container's task has brought, which is waited for. */
+void load_begin(struct container *container);
+
+/* 0, or why ANSWER of LENGTH bytes, a NUL behind them, is none that was hoped for. */
+int load_fault(const char *answer, size_t length, struct err *err);
+
+/* --- progress.c --- */
+
+#define PULL_BYTES_MAX ((int64_t)1 << 50)
+
+enum {
+    PULL_LAYERS_MAX = 128, /* as many as an Engine takes */
+    PULL_TEXT_SIZE = 256,
+};
+
+enum layer_step {
+    LAYER_UNKNOWN, /* nothing that counts was said of it */
+    LAYER_WAITS,
+    LAYER_COMES,
+    LAYER_THERE,
+};
+
+/* Zeroed at the beginning. */
+struct pull_progress {
+    struct pull_layer {
+        char id[32];
+        enum layer_step step;
+        int64_t bytes, bytes_of;
+    } layers[PULL_LAYERS_MAX];
+    size_t count;
+};
+
+/* A LINE of the Engine's. */
+void progress_take(struct pull_progress *progress, const json_t *line);
+
+/* How far it has come within ELAPSED_MS, in Nomad's words. */
+void progress_text(const struct pull_progress *progress, uint64_t elapsed_ms,
+                   char to[PULL_TEXT_SIZE]);
+
+/* --- images.c --- */
+
+/* False: an Engine calls no image so. */
+bool image_is_id(const char *id);
+
+/* The container is to be of its record's image, which is kept until images_leave().  ERR_AGAIN: it
+ * is being removed, which is waited for; or `failed` says why not. */
+int images_take(struct container *container);
+
 /* --- container.c, for the files beside it; all may free the run --- */
 
-void container_make(struct container *container, const char *image_id);
+void container_make(struct container *container);
 void container_fail(struct container *container); /* a start, as `failed` says */
 void container_drained(struct container *container);
 
@@ -247,6 +333,16 @@ void network_share(struct container *container);
 void container_put(struct container *container);
 
 /* --- state.c --- */
+
+/* It is one of those of LIST, which wait for OF, until that is over, or it waits no more: LEFT
+ * (NULL: nobody cares) is told then. */
+void container_wait(struct container *container, struct container **list, void (*left)(void *of),
+                    void *of);
+void container_wait_no_more(struct container *container);
+
+/* What it waits for is over: its wait_over is told, with the ERR that came of it, or none.  May
+ * free the run. */
+void container_wait_ends(struct container *container, const struct err *err);
 
 /* What the step waits for comes no more. */
 void container_forget_request(struct container *container);

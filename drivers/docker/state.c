@@ -7,6 +7,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* --- waiting, with others, for one thing --- */
+
+void container_wait(struct container *container, struct container **list, void (*left)(void *of),
+                    void *of)
+{
+    check(container->wait_link == NULL);
+    container->wait_left = left;
+    container->wait_of = of;
+    container->wait_next = *list;
+    container->wait_link = list;
+    if (container->wait_next != NULL)
+        container->wait_next->wait_link = &container->wait_next;
+    *list = container;
+}
+
+static void unlink_it(struct container *container)
+{
+    *container->wait_link = container->wait_next;
+    if (container->wait_next != NULL)
+        container->wait_next->wait_link = container->wait_link;
+    container->wait_next = NULL;
+    container->wait_link = NULL;
+}
+
+void container_wait_no_more(struct container *container)
+{
+    if (container->wait_link == NULL)
+        return;
+    unlink_it(container);
+    if (container->wait_left != NULL)
+        container->wait_left(container->wait_of);
+}
+
+void container_wait_ends(struct container *container, const struct err *err)
+{
+    unlink_it(container);
+    container->wait_over(container, err);
+}
+
 /* Nothing is waited for any more. */
 void container_forget_request(struct container *container)
 {
@@ -14,6 +53,7 @@ void container_forget_request(struct container *container)
     struct http_request *request = container->request;
 
     io_timer_stop(&run->timer);
+    container_wait_no_more(container);
     container->request = NULL;
     if (request == NULL)
         return;
@@ -46,13 +86,23 @@ struct container *container_new(const struct drivers *drivers, const struct driv
         record->log_bytes_max =
             (uint64_t)(logs->max_file_size_mb > 0 ? logs->max_file_size_mb : LOG_FILE_MB) << 20;
     record->log_files_max = logs->max_files > 0 ? logs->max_files : LOG_FILES_MAX;
+    if (command->docker.load != NULL && command->docker.load[0] != '\0' &&
+        (text_goes_up(command->docker.load) ||
+         !text_format(container->load, sizeof(container->load), "%s/local/%s",
+                      start->task_dir + strlen(start->alloc_dir) + 1, command->docker.load))) {
+        (void)err_set(err, ERR_REFUSED, "docker: \"load\" leads out of the task's directory");
+        container_free(container);
+        return NULL;
+    }
     container->force_pull = command->docker.force_pull;
+    container->auth_soft_fail = command->docker.auth_soft_fail;
     container->pull_timeout_ms = command->docker.pull_timeout_ms != 0
                                      ? command->docker.pull_timeout_ms
                                      : node->pull_timeout_ms;
     container->sharer = create_sharer(drivers, start, command);
     container->wanted = create_body(drivers, start, command, err);
-    if (container->wanted == NULL || image_auth(drivers, command, &container->auth, err) != 0) {
+    if (container->wanted == NULL ||
+        image_auth(drivers, command, &container->auth, container->helper, err) != 0) {
         container_free(container);
         return NULL;
     }
@@ -75,7 +125,6 @@ void container_free(struct container *container)
     if (container->auth != NULL)
         explicit_bzero(container->auth, strlen(container->auth));
     free(container->auth);
-    free(container->progress);
     free(container->signal_call);
     json_decref(container->wanted);
     json_decref(container->sharer);

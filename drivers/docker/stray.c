@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { LOOK_SOON_MS = 1000, LOOK_EVERY_MS = 5 * 60 * 1000 };
+enum { LOOK_SOON_MS = 1000 };
 
 struct stray {
     struct drivers *drivers; /* NULL: the room is closed */
@@ -91,6 +91,15 @@ static bool is_known(const struct drivers *drivers, const struct driver_key *key
            run_find(drivers, key) != NULL;
 }
 
+/* True of a container that has not been there for long, as the Engine says when it was made. */
+static bool is_new(const struct drivers *drivers, const json_t *container)
+{
+    int64_t made_s = json_integer_value(json_object_get(container, "Created"));
+    int64_t grace_s = (int64_t)(drivers->config.docker.strays.grace_ms / 1000);
+
+    return grace_s > 0 && loop_now_unix_ns() / 1000000000 - made_s < grace_s;
+}
+
 static void on_listed(void *ctx, const struct http_reply *reply)
 {
     struct stray *stray = ctx;
@@ -101,17 +110,22 @@ static void on_listed(void *ctx, const struct http_reply *reply)
     json_t *list =
         reply->status == 200 ? json_loadb(reply->body, reply->body_length, 0, NULL) : NULL;
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *labels = json_object_get(json_array_get(list, i), "Labels");
+        const json_t *one = json_array_get(list, i), *labels = json_object_get(one, "Labels");
         char name[SHARER_NAME_SIZE];
         struct driver_key key;
 
-        if (!container_key(labels, drivers->node_mark, &key) || is_known(drivers, &key))
+        if (!container_key(labels, drivers->node_mark, &key) || is_known(drivers, &key) ||
+            is_new(drivers, one))
             continue;
         if (labels_are_sharers(labels))
             sharer_name(&key, name);
         else
             container_name(&key, name);
-        remove_stray(drivers, name);
+        if (drivers->config.docker.strays.are_only_said)
+            log_warn("drivers", "a container belongs to no task, and is left as it is name=%s",
+                     log_value(name));
+        else
+            remove_stray(drivers, name);
     }
     json_decref(list);
     stray_free(stray);
@@ -124,9 +138,9 @@ void strays_look(struct drivers *drivers)
 
     const struct driver_probed *probed = manager_probed(drivers, &docker_driver);
 
-    if (drivers->config.docker.socket == NULL)
+    if (drivers->config.docker.socket == NULL || drivers->config.docker.strays.are_left)
         return;
-    look_after(drivers, probed->done ? LOOK_EVERY_MS : LOOK_SOON_MS);
+    look_after(drivers, probed->done ? drivers->config.docker.strays.period_ms : LOOK_SOON_MS);
     if (!probed->found)
         return; /* who never answered has nothing of ours */
     check(text_format(path, sizeof(path),

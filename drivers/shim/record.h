@@ -43,6 +43,7 @@ enum record_magic {
     RECORD_MAGIC_EXIT = 0x45524e43,      /* "CNRE" */
     RECORD_MAGIC_CONTAINER = 0x44524e43, /* "CNRD": of a container of an Engine (docker/docker.h) */
     RECORD_MAGIC_EXTERNAL = 0x50524e43,  /* "CNRP": of a task of a plugin (external/external.h) */
+    RECORD_MAGIC_IMAGE = 0x49524e43,     /* "CNRI": of an image of an Engine (docker/images.c) */
     RECORD_MAGIC_MOCK = 0x4d524e43,      /* "CNRM": of a task that has no shim (mock/mock.c) */
 };
 

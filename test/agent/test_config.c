@@ -306,6 +306,13 @@ static void test_values_of_the_wrong_kind_are_refused(void **state)
     refuse(fixture, "a.hcl", "client {\n  gc_disk_usage_threshold = 101\n}\n",
            "a.hcl:2:3:", "from 0 to 100");
     refuse(fixture, "a.hcl", "name = [\"a\"]\n", "a.hcl:1:1:", "must be a string");
+#define DOCKER(text) "plugin \"docker\" { config {\n" text "\n} }\n"
+    refuse(fixture, "a.hcl", DOCKER("gc { dangling_containers { period = \"0s\" } }"),
+           "a.hcl:2:", "\"1s\" or more");
+    refuse(fixture, "a.hcl", DOCKER("gc { image_delay = 3 }"), "a.hcl:2:", "duration");
+    refuse(fixture, "a.hcl", DOCKER("gc { container = false }"), "a.hcl:2:", "only true");
+    refuse(fixture, "a.hcl", DOCKER("auth { helper = \"/bin/x\" }"), "a.hcl:2:", "ecr-login");
+#undef DOCKER
     refuse(fixture, "a.hcl", "ports = 3\n", "a.hcl:1:1:", "must be a block");
     refuse(fixture, "a.hcl", "client {\n  meta {\n    rack = [1]\n  }\n}\n",
            "a.hcl:3:5:", "client.meta.rack");

@@ -32,6 +32,15 @@ static void read_answer(const uint8_t *bytes, size_t length)
         check(memchr(state.error, '\0', sizeof(state.error)) != NULL);
         check(state.finished_unix_ns >= 0);
     }
+    json_t *line = json_loadb(body, length, 0, NULL);
+    struct pull_progress progress = {0};
+    char text[PULL_TEXT_SIZE];
+    progress_take(&progress, line);
+    progress_text(&progress, length, text);
+    json_decref(line);
+    free(helper_header(body, "reg.example"));
+    check((load_fault(body, length, &err) == 0) == (err.text[0] == '\0'));
+    err = (struct err){0};
     reply.status = 500;
     check(engine_fault(&reply, &err) == ERR_IO && err.text[0] != '\0');
     for (const char *at = err.text; *at != '\0'; at++)

@@ -200,6 +200,66 @@ static void what_went_wrong_is_said_in_the_engines_words(void **state)
     }
 }
 
+static void what_comes_of_a_load_is_in_any_of_its_lines(void **state)
+{
+    static const struct {
+        const char *answer;
+        int code;
+        const char *text;
+    } answers[] = {
+        {"HTTP/1.0 200 OK\r\nA: b\r\n\r\n{\"stream\":\"Loaded\"}\r\n", 0, ""},
+        {"HTTP/1.0 200 OK\r\n\r\n", 0, ""},
+        {"HTTP/1.0 200 OK\r\n\r\n{}\n{\"error\":\"no\\u0007\"}\n{}", ERR_REFUSED, "no?"},
+        {"HTTP/1.0 500 No\r\n\r\n{\"message\":\"out of space\"}", ERR_IO, "out of space"},
+        {"HTTP/1.0 200 OK\r\nA: b", ERR_IO, "the Docker Engine's answer to an image is none"},
+        {"SSH-2.0\r\n\r\n", ERR_IO, "the Docker Engine's answer to an image is none"},
+        {"", ERR_IO, "the Docker Engine's answer to an image is none"}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(answers); i++) {
+        struct err err = {0};
+
+        assert_int_equal(load_fault(answers[i].answer, strlen(answers[i].answer), &err),
+                         answers[i].code);
+        assert_string_equal(err.text, answers[i].text);
+    }
+}
+
+static void who_knows_credentials_is_asked_for_a_registry(void **state)
+{
+    static const char *const nothing[] = {"",
+                                          "[]",
+                                          "{\"Username\":\"a\"}",
+                                          "{\"Username\":\"\",\"Secret\":\"\"}",
+                                          "{\"Username\":7,\"Secret\":\"x\"}",
+                                          "not found"};
+    char registry[IMAGE_NAME_SIZE];
+
+    (void)state;
+    helper_registry("busybox:1", registry);
+    assert_string_equal(registry, "docker.io");
+    helper_registry("docker.io/library/x", registry);
+    assert_string_equal(registry, "docker.io");
+    helper_registry("reg.example:5000/a/b@sha256:x", registry);
+    assert_string_equal(registry, "reg.example:5000");
+    for (size_t i = 0; i < COUNT_OF(nothing); i++)
+        assert_null(helper_header(nothing[i], "reg.example"));
+    char *header = helper_header("{\"Username\":\"a\",\"Secret\":\"b\"}", "r");
+    assert_string_equal(header, "X-Registry-Auth: eyJ1c2VybmFtZSI6ImEiLCJwYXNzd29yZCI6ImIiLCJzZXJ2"
+                                "ZXJhZGRyZXNzIjoiciJ9");
+    free(header);
+}
+
+/* Those that Nomad 2.0.6 asks for. */
+static void time_of_processors_is_a_part_of_all_of_them(void **state)
+{
+    (void)state;
+    assert_true(cpu_quota_us(500, 5000, 2, 100000) == 20000);
+    assert_true(cpu_quota_us(100, 6784, 2, 100000) == 2948);
+    assert_true(cpu_quota_us(1, 6784, 4, 1000) == 0);
+    assert_true(cpu_quota_us(6784, 6784, 2, 50000) == 100000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +271,9 @@ int main(void)
         cmocka_unit_test(a_key_is_found_by_its_labels_and_named_by_itself),
         cmocka_unit_test(times_are_read_to_the_nanosecond),
         cmocka_unit_test(what_went_wrong_is_said_in_the_engines_words),
+        cmocka_unit_test(what_comes_of_a_load_is_in_any_of_its_lines),
+        cmocka_unit_test(who_knows_credentials_is_asked_for_a_registry),
+        cmocka_unit_test(time_of_processors_is_a_part_of_all_of_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

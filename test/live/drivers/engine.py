@@ -23,11 +23,16 @@ def stamp(unix_ns):
     return time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(unix_ns // 10**9)) + '.%09dZ' % (unix_ns % 10**9)
 
 
+def image_id(name):
+    return 'sha256:' + name.replace('/', '_')
+
+
 class Container:
     def __init__(self, engine, name, body):
         self.engine, self.name, self.body = engine, name, body
         self.id = os.urandom(32).hex()
         self.process = None
+        self.created = int(time.time())
         self.code, self.oom, self.error = 0, False, ''
         self.started, self.finished = NEVER, NEVER
         self.messages = []  # (time, stream, bytes)
@@ -222,13 +227,18 @@ class Handler(BaseHTTPRequestHandler):
             name = '/'.join(words[1:-1])
             known = name in engine.images
             self.answer(200 if known else 404,
-                        {'Id': 'sha256:' + name} if known else {'message': 'No such image: ' + name})
+                        {'Id': image_id(name)} if known else {'message': 'No such image: ' + name})
+        elif words[0] == 'images' and self.command == 'DELETE':
+            self.remove_image(words[1])
         elif words == ['images', 'create']:
             self.pull()
+        elif words == ['images', 'load']:
+            self.load()
         elif words == ['containers', 'create']:
             self.create()
         elif words == ['containers', 'json']:
-            self.answer(200, [{'Id': one.id, 'Names': ['/' + one.name], 'Labels': one.body['Labels']}
+            self.answer(200, [{'Id': one.id, 'Names': ['/' + one.name], 'Labels': one.body['Labels'],
+                               'Created': one.created}
                               for one in engine.containers.values()])
         elif words[0] == 'exec' and words[1] in engine.commands:
             self.of_command(engine.commands[words[1]])
@@ -252,6 +262,22 @@ class Handler(BaseHTTPRequestHandler):
         else:
             lines.append({'errorDetail': {'message': 'no'}, 'error': 'manifest for %s not found' % name})
         self.answer(200, b''.join(json.dumps(line).encode() + b'\r\n' for line in lines))
+
+    def load(self):
+        """An archive is the name of the image in it, and zeros."""
+        name = self.body.rstrip(b'\0').decode()
+        self.server.engine.images.add(name)
+        self.answer(200, json.dumps({'stream': 'Loaded image: ' + name}).encode() + b'\r\n')
+
+    def remove_image(self, wanted):
+        engine = self.server.engine
+        with engine.changed:
+            found = {name for name in engine.images if image_id(name) == wanted}
+            if any(one.running and one.body.get('Image') == wanted for one in engine.containers.values()):
+                self.answer(409, {'message': 'image is being used by running container'})
+                return
+            engine.images -= found
+        self.answer(200 if found else 404, [{'Untagged': name} for name in found])
 
     def create(self):
         engine, name = self.server.engine, self.query['name']

@@ -60,13 +60,16 @@ def log_of(node, number=0, stream='stdout'):
 
 def what_is_asked_for_is_what_the_job_says():
     node, engine = open_node('volumes {\n enabled = true\n }\n')
+    profile = os.path.join(engine.dir, 'profile.json')
+    with open(profile, 'w', encoding='ascii') as out:
+        out.write('{ "defaultAction":\n "SCMP_ACT_ALLOW" }')
     task = docker(command='/bin/x', args=['a', '${NOMAD_TASK_NAME}', 7], entrypoint=['/e'],
                   labels=[{'a': 'b', 'cairn.alloc_id': 'not mine'}], work_dir='/w', hostname='h', cap_add=['chown'],
                   cap_drop=['all'], readonly_rootfs=True, init=True, shm_size=4096, pids_limit=9,
                   ulimit=[{'nofile': '10:20'}], sysctl=[{'net.core.somaxconn': '16'}], ports=['www'],
                   extra_hosts=['x:1.2.3.4'], volumes=['local/v:/v:ro', '/srv:/srv'], tty=False,
                   mount=[{'type': 'tmpfs', 'target': '/t', 'tmpfs_options': [{'size': 100}]}],
-                  devices=[{'host_path': '/dev/null'}], security_opt=['no-new-privileges'],
+                  devices=[{'host_path': '/dev/null'}], security_opt=['no-new-privileges', 'seccomp=' + profile],
                   memory_hard_limit=64, healthchecks=[{'disable': True}], storage_opt=[{'size': '1G'}])
     task['Env'] = {'E': 'v'}
     task['User'] = '5:6'
@@ -84,7 +87,8 @@ def what_is_asked_for_is_what_the_job_says():
     assert (host['CpuShares'], host['PidsLimit'], host['ShmSize']) == (100, 9, 4096), host
     assert host['ReadonlyRootfs'] and host['Init'] and host['Ulimits'] == [{'Name': 'nofile', 'Soft': 10, 'Hard': 20}]
     assert host['Sysctls'] == {'net.core.somaxconn': '16'} and host['StorageOpt'] == {'size': '1G'}
-    assert host['SecurityOpt'] == ['no-new-privileges'] and host['ExtraHosts'] == ['x:1.2.3.4']
+    assert host['SecurityOpt'] == ['no-new-privileges', 'seccomp={"defaultAction":"SCMP_ACT_ALLOW"}'], host
+    assert host['ExtraHosts'] == ['x:1.2.3.4']
     assert body['Healthcheck'] == {'Test': ['NONE']} and host['NetworkMode'] == 'default'
     assert host['Devices'] == [{'PathOnHost': '/dev/null', 'PathInContainer': '/dev/null', 'CgroupPermissions': 'rwm'}]
     (binding,) = host['PortBindings']['80/tcp']
@@ -101,8 +105,9 @@ def what_is_asked_for_is_what_the_job_says():
 def what_cannot_be_done_is_refused_by_name():
     node, engine = open_node()
     for words, config in (('"image" is required', {'image': ''}), ('unknown key', {'nonsense': 1}),
-                          ('"load" is not available', {'load': 'x.tar'}),
-                          ('"cpu_hard_limit" is not available', {'cpu_hard_limit': True}),
+                          ('"load" leads out of', {'load': '../x.tar'}),
+                          ('"cpu_cfs_period" must be', {'cpu_hard_limit': True, 'cpu_cfs_period': 10}),
+                          ('is of "cpu_hard_limit"', {'cpu_cfs_period': 100000}),
                           ('"port_map" is not available', {'port_map': [{'a': 1}]}),
                           ('is no name of an image', {'image': 'a b'}),
                           ('must be as in "local/data:/data"', {'volumes': ['x']}),
@@ -127,7 +132,10 @@ def what_cannot_be_done_is_refused_by_name():
                           ('leads out of the alloc', {'volumes': ['../../../x:/x']}),
                           ('leads over a link', {'volumes': ['local/l/x:/x']}),
                           ('is none of the group', {'ports': ['www']}),
-                          ('a seccomp profile', {'security_opt': ['seccomp=/etc/shadow']})):
+                          ('/etc/shadow is no seccomp profile', {'security_opt': ['seccomp=/etc/shadow']}),
+                          ('by its absolute path', {'security_opt': ['seccomp:local/x']}),
+                          ('seccomp profile: ', {'security_opt': ['seccomp=/dev/zero']}),
+                          ('seccomp profile: ', {'security_opt': ['seccomp=/no/such/file']})):
         task = docker(**config)
         task['Templates'] = [{'EmbeddedTmpl': 'x', 'DestPath': 'local/y'}]
         job = once(task)
@@ -266,6 +274,158 @@ def an_image_that_is_not_there_is_pulled_with_what_the_registry_wants():
     finish(node, engine)
 
 
+COLLECTED = 'gc {\n image_delay = "%s"\n }\n'
+
+
+def an_image_goes_with_the_last_task_that_uses_it():
+    node, engine = open_node(COLLECTED % '0s')
+    engine.images.add('other:1')
+    node.run_job(once(docker('t'), docker('u')))
+    wait_for('both to run', lambda: node.running('t') and node.running('u'))
+    first, last = sorted(engine.containers.values(), key=lambda one: one.name)
+    first.end(0)
+    wait_for('the first to go', lambda: len(engine.containers) == 1)
+    assert engine.count('DELETE', '^/images') == 0 and node.running('u')
+    node.kill()
+    last.end(0)  # while nobody is there
+    node.start()
+    wait_for('the image to go', lambda: engine.images == {'other:1'}, limit_s=30)
+    node.purge()
+    # One that stays until a daemon has died once more.
+    engine.images.add('img:1')
+    engine.fail('DELETE', '^/images', wait=threading.Event())
+    run(node, engine).end(0)
+    wait_for('it to be asked for', lambda: engine.count('DELETE', '^/images') == 2)
+    node.kill()
+    node.start()
+    wait_for('the image to go', lambda: engine.images == {'other:1'}, limit_s=30)
+    finish(node, engine)
+
+
+def an_image_that_is_wanted_while_it_goes_comes_again():
+    node, engine = open_node(COLLECTED % '0s')
+    engine.registry.add('img:1')
+    let_go = threading.Event()
+    going = engine.fail('DELETE', '^/images', status=200, body='[]', wait=let_go, do=True)
+    run(node, engine).end(0)
+    assert going.seen.wait(60)
+    node.purge()
+    engine.images.add('img:1')  # it is still there, as far as can be seen
+    node.run_job(once(docker()))
+    wait_for('it to be looked for', lambda: engine.count('GET', '^/images') == 2)
+    engine.images.clear()
+    let_go.set()
+    wait_for('it to run', node.running)
+    assert (engine.count('POST', '/images/create'), len(engine.made)) == (1, 2), engine.requests
+    node.purge()
+    finish(node, engine)
+
+
+def an_image_that_is_kept_is_not_asked_for():
+    node, engine = open_node('gc {\n image = false\n image_delay = "0s"\n }\n')
+    run(node, engine).end(0)
+    wait_for('its end', node.dead)
+    node.purge()
+    assert engine.count('DELETE', '^/images') == 0 and not os.path.exists(node.data + '/client/images')
+    finish(node, engine)
+
+
+def tasks_that_wait_for_an_image_pull_it_once():
+    node, engine = open_node()
+    let_go = threading.Event()
+    engine.registry.add('slow:1')
+    pulling = engine.fail('POST', '/images/create', status=200, body='{}', wait=let_go)
+    node.run_job(once(docker('t', image='slow:1'), docker('u', image='slow:1')))
+    assert pulling.seen.wait(60)
+    wait_for('both to wait', lambda: all(
+        'Downloading image' in json.dumps(node.task('job', 'g', name)) for name in 'tu'))
+    asks_himself = docker('v', image='slow:1', force_pull=True, auth=[{'username': 'ann', 'password': 'geheim'}])
+    node.run_job(dict(once(asks_himself), ID='other', Name='other'))
+    wait_for('the other to run', lambda: node.running('v', job='other'))
+    assert not node.running('t') and not node.running('u')
+    let_go.set()
+    wait_for('both to run', lambda: node.running('t') and node.running('u'))
+    assert engine.count('POST', '/images/create') == 2, engine.requests
+    (event,) = [one for one in node.task('job', 'g', 't')['Events'] if one['Type'] == 'Driver']
+    assert event['DisplayMessage'] == 'Downloading image', event
+    node.purge()
+    finish(node, engine)
+
+
+ARCHIVE = 'mine:1' + '\0' * (3 << 20)
+
+
+def brought(**config):
+    return docker(image='mine:1', load='x.tar', **config)
+
+
+def with_archive(task, make):
+    """A job whose TASK finds what MAKE, a script, has made in its directory $to."""
+    job = once(task)
+    job['TaskGroups'][0]['Tasks'].append(raw_exec(
+        'before', 'to=$NOMAD_ALLOC_DIR/../t/local; mkdir -p $to; ' + make, Lifecycle={'Hook': 'prestart'}))
+    return job
+
+
+def an_image_that_a_task_brings_along_is_loaded():
+    node, engine = open_node()
+    path = os.path.join(engine.dir, 'archive')
+    with open(path, 'w', encoding='ascii') as out:
+        out.write(ARCHIVE)
+    copy = 'cp %s $to/x.tar' % path
+    run(node, engine, job=with_archive(brought(), copy))
+    assert (engine.count('POST', '/images/load'), engine.count('POST', '/images/create')) == (1, 0)
+    node.purge()
+    run(node, engine, job=with_archive(brought(), copy))  # it is there now
+    assert engine.count('POST', '/images/load') == 1
+    node.purge()
+    run(node, engine, job=with_archive(brought(force_pull=True), copy))
+    assert engine.count('POST', '/images/load') == 2
+    node.purge()
+    for words, make, fault in (
+            ('cannot open t/local/x.tar', 'true', None), ('is no file', 'mkdir $to/x.tar', None),
+            ('cannot open t/local/x.tar', 'ln -s %s $to/x.tar' % path, None),
+            ('is no file', 'mkfifo $to/x.tar', None),
+            ('has no image `mine:1`', 'printf other > $to/x.tar', None),
+            ('no space left', copy, {'status': 200, 'body': '{"stream":"a"}\n{"error":"no space left"}'}),
+            ('it hurts', copy, {'status': 500}),
+            ('has no image `mine:1`', copy, {'status': 200, 'body': 'x' * 70000, 'cut': True})):
+        engine.images.discard('mine:1')
+        if fault is not None:
+            engine.fail('POST', '/images/load', **fault)
+        made = len(engine.made)
+        node.run_job(with_archive(brought(), make))
+        state = wait_for(words, node.dead)
+        assert words in json.dumps(state), (words, state)
+        assert len(engine.made) == made
+        node.purge()
+    # One that nobody waits for any more, and a daemon that dies meanwhile.
+    let_go = threading.Event()
+    loading = engine.fail('POST', '/images/load', wait=let_go)
+    node.run_job(with_archive(dict(brought(), KillTimeout=milliseconds(100)), copy))
+    assert loading.seen.wait(60)
+    node.kill()
+    node.start()
+    wait_for('it to run', node.running)
+    let_go.set()
+    node.purge()
+    finish(node, engine)
+
+
+def processors_are_bounded_if_the_job_says_so():
+    node, engine = open_node()
+    host = run(node, engine).body['HostConfig']
+    assert not {'CpuQuota', 'CpuPeriod'} & set(host), host
+    node.purge()
+    resources = node.get('/v1/node/' + node.get('/v1/nodes')[0]['ID'])['NodeResources']['Cpu']
+    for period, given in ((100000, {}), (50000, {'cpu_cfs_period': 50000})):
+        host = run(node, engine, docker(cpu_hard_limit=True, **given)).body['HostConfig']
+        quota = int(100 / resources['CpuShares'] * period) * os.cpu_count()
+        assert (host['CpuPeriod'], host['CpuQuota']) == (period, quota), (host, resources)
+        node.purge()
+    finish(node, engine)
+
+
 def credentials_come_from_the_file_of_the_node():
     engine = Engine()
     path = os.path.join(engine.dir, 'auth.json')
@@ -278,6 +438,58 @@ def credentials_come_from_the_file_of_the_node():
     run(node, engine, docker(image='reg.example/x:1'))
     assert json.loads(base64.urlsafe_b64decode(engine.auths[-1]))['username'] == 'bob'
     os.unlink(path)
+    finish(node, engine)
+
+
+HELPER = """#!/bin/sh
+registry=$(cat)
+echo "$1 $registry" >> $(dirname $0)/asked
+case $registry in
+fails.example) echo geheim; exit 7 ;;
+talks.example) exec yes geheim ;;
+none.example) echo '{"Username": "", "Secret": ""}' ;;
+*) echo '{"ServerURL": "x", "Username": "carl", "Secret": "geheim"}' ;;
+esac
+"""
+
+
+def credentials_come_from_a_program_of_the_node():
+    engine = Engine()
+    engine.open()
+    for name in ('docker-credential-one', 'docker-credential-two'):
+        path = os.path.join(engine.dir, name)
+        with open(path, 'w', encoding='ascii') as out:
+            out.write(HELPER)
+        os.chmod(path, 0o755)
+    file = os.path.join(engine.dir, 'auth.json')
+    with open(file, 'w', encoding='ascii') as out:
+        json.dump({'auths': {}, 'credHelpers': {'two.example': 'two', 'bad.example': '../x',
+                                                'away.example': 'away'}}, out)
+    engine.registry |= {'two.example/x:1', 'some:1', 'fails.example/x:1'}
+    node = Node(config=engine.config('auth {\n config = "%s"\n helper = "one"\n }\n' % file))
+    node.environment['PATH'] = engine.dir + ':' + os.environ['PATH']
+    node.start()
+    for image, registry in (('two.example/x:1', 'two.example'), ('some:1', 'docker.io')):
+        run(node, engine, docker(image=image))
+        said = json.loads(base64.urlsafe_b64decode(engine.auths[-1]))
+        assert said == {'username': 'carl', 'password': 'geheim', 'serveraddress': registry}, said
+        node.purge()
+    with open(os.path.join(engine.dir, 'asked'), encoding='ascii') as asked:
+        assert asked.read() == 'get two.example\nget docker.io\n'
+    for registry, words in (('fails', 'ended with status 7'), ('talks', 'was killed'), ('none', 'is no credentials'),
+                            ('bad', 'name no helper'), ('away', 'ended with status 127')):
+        node.run_job(once(docker(image=registry + '.example/x:1')))
+        state = wait_for(words, node.dead)
+        assert words in json.dumps(state), (words, state)
+        node.purge()
+    run(node, engine, docker(image='fails.example/x:1', auth_soft_fail=True))
+    assert engine.auths[-1] is None and len(engine.auths) == 3, engine.auths
+    node.purge()
+    assert 'geheim' not in node.log(1 << 20)
+    for folder, _, names in os.walk(node.data):
+        for name in names:
+            with open(os.path.join(folder, name), 'rb') as kept:
+                assert b'geheim' not in kept.read(), (folder, name)
     finish(node, engine)
 
 
@@ -558,7 +770,8 @@ def a_daemon_that_dies_at_any_point_of_a_start_and_a_stop_leaves_one_container()
         point += 1
         engine = Engine()
         engine.open()
-        node = Node(config=engine.config() + 'client {\n options {\n "driver.denylist" = "java"\n }\n}\n')
+        engine.registry.add('img:1')
+        node = Node(config=engine.config(COLLECTED % '0s') + 'client {\n options {\n "driver.denylist" = "java"\n }\n}\n')
         died = scenario(node, engine, point)
         for name in engine.starts:
             assert engine.starts.count(name) == 1, (point, engine.starts)
@@ -601,6 +814,7 @@ def scenario(node, engine, point):
     assert exit_codes(state)[-1:] == [143] and 'Terminated' in events(state), (point, state)
     until('it to be gone', lambda: node.call('DELETE', '/v1/job/job?purge=true'),
           lambda: not node.allocs() and not engine.containers)
+    until('its image to be gone', lambda: None, lambda: not engine.images)
     node.kill()
     return bool(died)
 
@@ -664,6 +878,41 @@ def a_container_that_no_task_has_goes_when_the_daemon_comes():
     finish(node, engine)
 
 
+def a_node_says_what_becomes_of_containers_that_no_task_has():
+    node, engine = open_node()
+    labels = dict(run(node, engine).body['Labels'])
+    node.call('DELETE', '/v1/job/job')
+    wait_for('its end', node.dead)
+    node.purge()
+
+    def stray(generation, age_s):
+        name = 't-%s.%d' % (labels['cairn.alloc_id'], generation)
+        container = Container(engine, name, {'Labels': dict(labels, **{'cairn.generation': str(generation)})})
+        container.created -= age_s
+        engine.containers[name] = container
+        return name
+
+    def restart(settings):
+        node.kill()
+        engine.requests = []
+        with open(node.config, 'w', encoding='ascii') as out:
+            out.write(engine.config('gc {\n dangling_containers {\n %s }\n }\n' % settings))
+        node.start()
+
+    old, young = stray(7, 7200), stray(8, 10)
+    restart('enabled = false\n')
+    wait_for('the driver to be well', lambda: node.get('/v1/nodes')[0]['Drivers']['docker']['Healthy'])
+    assert engine.count('GET', '^/containers/json') == 0
+    restart('dry_run = true\n creation_grace = "1h"\n period = "1s"\n')
+    wait_for('the old one to be named', lambda: 'left as it is name=' + old in node.log(1 << 20))
+    wait_for('another look', lambda: engine.count('GET', '^/containers/json') > 1)
+    assert young not in node.log(1 << 20) and sorted(engine.containers) == sorted([old, young])
+    restart('creation_grace = "1h"\n')
+    wait_for('the old one to go', lambda: list(engine.containers) == [young], limit_s=30)
+    engine.containers.clear()
+    finish(node, engine)
+
+
 def after_a_reboot_it_starts_again():
     node, engine = open_node()
     container = run(node, engine, job=service(docker()))
@@ -688,7 +937,14 @@ if __name__ == '__main__':
         answers_that_are_none_make_no_second_container,
         a_start_that_fails_says_why_and_leaves_nothing,
         an_image_that_is_not_there_is_pulled_with_what_the_registry_wants,
+        an_image_goes_with_the_last_task_that_uses_it,
+        an_image_that_is_wanted_while_it_goes_comes_again,
+        an_image_that_is_kept_is_not_asked_for,
+        tasks_that_wait_for_an_image_pull_it_once,
+        an_image_that_a_task_brings_along_is_loaded,
+        processors_are_bounded_if_the_job_says_so,
         credentials_come_from_the_file_of_the_node,
+        credentials_come_from_a_program_of_the_node,
         a_stop_while_the_image_comes_leaves_nothing,
         a_pull_that_stands_still_is_given_up,
         signals_arrive_and_a_kill_comes_when_a_stop_does_not_help,
@@ -701,6 +957,7 @@ if __name__ == '__main__':
         commands_run_in_a_task,
         what_commands_leave_is_ended,
         a_container_that_no_task_has_goes_when_the_daemon_comes,
+        a_node_says_what_becomes_of_containers_that_no_task_has,
         after_a_reboot_it_starts_again,
         a_daemon_that_dies_at_any_point_of_a_start_and_a_stop_leaves_one_container,
     ]))

@@ -88,8 +88,8 @@ def shell(script, **fields):
                  'Resources': {'CPU': 100, 'MemoryMB': 64}}, **fields)
 
 
-def open_node():
-    node = Node(config='plugin "docker" {\n config {\n endpoint = "unix://%s"\n }\n}\n' % ENGINE.socket)
+def open_node(more=''):
+    node = Node(config='plugin "docker" {\n config {\n endpoint = "unix://%s"\n%s }\n}\n' % (ENGINE.socket, more))
     node.start()
     return node
 
@@ -228,6 +228,40 @@ def a_program_that_is_not_there_is_no_start():
     finish(node)
 
 
+def images():
+    return {name for one in json.loads(ENGINE.ask('GET', '/images/json')) for name in one['RepoTags'] or []}
+
+
+def an_image_that_is_brought_along_goes_with_its_task():
+    node = open_node('gc {\n image_delay = "1s"\n }\n')
+    path = os.path.join(ENGINE.dir, 'brought.tar')
+    assert ENGINE.ask('POST', '/images/box:1/tag?repo=brought&tag=7') == b''
+    with open(path, 'wb') as out:
+        out.write(ENGINE.ask('GET', '/images/brought:7/get'))
+    os.chmod(ENGINE.dir, 0o711)  # whoever fetches it is a user of his own
+    ENGINE.ask('DELETE', '/images/brought:7')
+    ENGINE.ask('DELETE', '/images/box:1')
+    task = shell('cat /sys/fs/cgroup/cpu.max /sys/fs/cgroup/cpu/cpu.cfs_quota_us; while :; do sleep 1; done',
+                 KillTimeout=milliseconds(100),
+                 Artifacts=[{'GetterSource': 'file://' + path, 'RelativeDest': 'local',
+                             'GetterOptions': {'archive': 'false'}}])
+    task['Config'].update({'image': 'brought:7', 'load': 'brought.tar', 'cpu_hard_limit': True})
+    node.run_job(once(task))
+    wait_for('it to run', node.running, limit_s=60)
+    assert images() == {'brought:7'}, images()
+    config = json.loads(ENGINE.ask('GET', '/containers/%s/json' % ENGINE.containers()[0]['Id']))['HostConfig']
+    quota = str(config['CpuQuota'])
+    assert config['CpuPeriod'] == 100000 and quota != '0', config
+    wait_for('what the kernel says', lambda: quota in log_of(node))
+    node.kill()
+    ENGINE.ask('DELETE', '/containers/%s?force=1' % ENGINE.containers()[0]['Id'])
+    node.start()
+    wait_for('its end', node.dead, limit_s=60)
+    wait_for('the image to go', lambda: images() == set(), limit_s=60)
+    ENGINE.load()
+    finish(node)
+
+
 def why_not():
     """Why there is no Engine here, or None."""
     missing = [name for name in ('dockerd', 'containerd', 'runc', 'curl') if shutil.which(name) is None]
@@ -259,6 +293,7 @@ if __name__ == '__main__':
             a_task_is_in_the_network_of_its_group,
             commands_are_run_as_the_engine_runs_them,
             a_program_that_is_not_there_is_no_start,
+            an_image_that_is_brought_along_goes_with_its_task,
         ])
     finally:
         ENGINE.end()
