@@ -155,7 +155,7 @@ static void put_allocs_aside(const struct config *config, int directory_fd, cons
 /* Moves what makes the copy the other node into a directory beside it. */
 static int put_aside(const struct config *config, struct err *err)
 {
-    static const char *const parts[] = {"journal", "shim", "mark", note_name};
+    static const char *const parts[] = {"journal", "shim", "images", "mark", note_name};
     scoped_fd int fd = open(config->state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     char aside[32], to[64];
     unsigned number = 0;

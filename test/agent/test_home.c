@@ -83,6 +83,7 @@ static void test_copy_is_put_aside_with_the_note_last(void **state)
     put_note(scratch, 1, 1);
     put_file(at(scratch, "data/client/mark"), "0123abcd");
     assert_return_code(mkdir(at(scratch, "data/client/journal"), 0700), 0);
+    assert_return_code(mkdir(at(scratch, "data/client/images"), 0700), 0);
     assert_return_code(mkdir(at(scratch, "data/client/copied.1"), 0700), 0); /* cut off */
     assert_int_equal(directory_make_all(at(scratch, "data/alloc/id"), 0711, &scratch->err), 0);
     config.new_node = true;
@@ -90,6 +91,7 @@ static void test_copy_is_put_aside_with_the_note_last(void **state)
     assert_false(home.is_known);
     assert_false(exists(at(scratch, "data/client/home")));
     assert_false(exists(at(scratch, "data/client/journal")));
+    assert_false(exists(at(scratch, "data/client/images"))); /* which it would remove */
     assert_file_is(at(scratch, "data/client/copied.2/mark"), "0123abcd");
     assert_true(exists(at(scratch, "data/client/copied.2/home")));
     assert_true(exists(at(scratch, "data/client/copied.2/alloc/id")));
