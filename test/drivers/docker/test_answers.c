@@ -114,6 +114,9 @@ static void a_container_of_another_key_is_not_ours(void **state)
 static void an_answer_by_half_is_none(void **state)
 {
     static const char whole[] = STATE(LABELS("0a1b2c3d", "3"), "true", "2026-11-28T06:14:38Z");
+    static const char *const lacking[] = {
+        "\"Running\":false,\"Pid\":0", "\"Running\":false,\"ExitCode\":0",
+        "\"Pid\":0,\"ExitCode\":0", "\"Running\":\"no\",\"Pid\":0,\"ExitCode\":0"};
     char part[sizeof(whole)];
     struct container_state found;
 
@@ -125,6 +128,11 @@ static void an_answer_by_half_is_none(void **state)
     }
     assert_false(read_state("[]", &found));
     assert_false(read_state("{\"Id\":\"abc\",\"State\":{}}", &found));
+    for (size_t i = 0; i < COUNT_OF(lacking); i++) {
+        assert_true(text_format(part, sizeof(part), "{\"Id\":\"abc\",\"Config\":{},\"State\":{%s}}",
+                                lacking[i]));
+        assert_false(read_state(part, &found));
+    }
 }
 
 /* --- names, times, faults --- */
