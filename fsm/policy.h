@@ -266,6 +266,11 @@ bool policy_awaits_in_vain(int code, const char *text);
 /* How long is waited to ask again for one that servers did not tell of. */
 uint64_t policy_await_again_ms(uint64_t draw);
 
+/* How long is waited to ask again for what a template wants to know, after TRIES in vain; and
+ * whether so many REFUSALS mean that it will not be told. */
+uint64_t policy_fact_again_ms(uint32_t tries, uint64_t draw);
+bool policy_fact_is_refused(uint32_t refusals);
+
 /* How long changes of the node are gathered before they are told; of one that has just begun
  * (IS_NEW), which finds out what it has, not for long. */
 uint64_t policy_tell_node_ms(bool is_new, uint64_t draw);

@@ -20,6 +20,9 @@ enum {
     BEAT_GRACE_MS = 30000, /* this long after its time one more is as urgent as can be */
     ASK_AGAIN_MS = 5000,
     AWAIT_AGAIN_MS = 30000,
+    FACT_FIRST_MS = 250,
+    FACT_LAST_MS = 60000,
+    FACT_TRIES_MAX = 12,
     PUSH_AGAIN_MS = 5000,
     TELL_NODE_MS = 5000,
     TELL_NEW_NODE_MS = 200,
@@ -87,6 +90,22 @@ uint64_t policy_ask_again_ms(uint64_t draw)
 uint64_t policy_await_again_ms(uint64_t draw)
 {
     return spread(AWAIT_AGAIN_MS, draw);
+}
+
+/* nomad client/config DefaultTemplateConfig NomadRetry, and consul-template config/retry.go. */
+uint64_t policy_fact_again_ms(uint32_t tries, uint64_t draw)
+{
+    uint64_t least = FACT_FIRST_MS;
+
+    for (; tries > 1 && least < FACT_LAST_MS; tries--)
+        least *= 2;
+    least = least < FACT_LAST_MS ? least : FACT_LAST_MS;
+    return least + draw % (least / 4 + 1);
+}
+
+bool policy_fact_is_refused(uint32_t refusals)
+{
+    return refusals > FACT_TRIES_MAX;
 }
 
 uint64_t policy_tell_node_ms(bool is_new, uint64_t draw)

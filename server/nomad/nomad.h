@@ -19,6 +19,7 @@
 #include "core/life.h"
 #include "server/assign.h"
 #include "server/control.h"
+#include "spec/question.h"
 
 #include <jansson.h>
 
@@ -105,6 +106,13 @@ void nomad_events_changed(struct nomad *nomad);
  * freed. */
 void nomad_ask(struct nomad *nomad, const char *method, json_t *args, const char *token,
                uint64_t wait_ms, nomad_reply_cb *cb, void *ctx);
+
+/* Wants the answer to QUESTION, as hooks_facts has it: NEWS is told when it may be another one, in
+ * turns of the life or calls of this room; unwanted before NOMAD is freed, or not at all. */
+void *nomad_want(struct nomad *nomad, const struct spec_question *question, void (*news)(void *ctx),
+                 void *ctx);
+const char *nomad_known(const void *wanted, struct err *err);
+void nomad_unwant(void *wanted);
 
 /* --- identities --- */
 

@@ -4,9 +4,9 @@
  * nomad.c makes it and says when each part is to be woken; mine.c knows the allocs, and servers.c
  * calls whichever server is the one to be asked; registration.c registers the node and keeps it
  * alive; allocs.c learns what is to run, place.c does it, with what finding.c has found out about
- * its volumes; awaiting.c knows for whom it waits; status.c tells what has become of it, offers.c
- * what they offer to others; claims.c has volumes claimed, signing.c has identities signed, and
- * events.c tells what has happened to the node.
+ * its volumes; awaiting.c knows for whom it waits, facts.c what its templates ask for; status.c
+ * tells what has become of it, offers.c what they offer to others; claims.c has volumes claimed,
+ * signing.c has identities signed, and events.c tells what has happened to the node.
  */
 #ifndef CAIRN_SERVER_NOMAD_PART_H
 #define CAIRN_SERVER_NOMAD_PART_H
@@ -96,6 +96,10 @@ struct nomad {
 
     /* awaiting.c */
     struct awaiting *awaiting, *awaited_by; /* allocs that wait for others; these also by id */
+
+    /* facts.c */
+    struct fact *facts, *facts_by; /* that are asked for; by what they are */
+    size_t facts_bytes;            /* of their answers */
 
     /* place.c */
     struct {
@@ -255,6 +259,17 @@ void awaiting_settle(struct nomad *nomad);
 void awaiting_elsewhere(struct nomad *nomad);
 void awaiting_heard(struct nomad *nomad);
 void awaiting_end(struct nomad *nomad);
+
+/* --- facts.c --- */
+
+void facts_wake(struct nomad *nomad);
+uint64_t facts_at_ms(const struct nomad *nomad); /* node time of that; 0: none is wanted */
+
+/* As allocs_heard. */
+void facts_heard(struct nomad *nomad);
+
+/* Whoever wants something is told nothing any more. */
+void facts_end(struct nomad *nomad);
 
 /* --- status.c --- */
 

@@ -68,6 +68,7 @@ static void take_answer(struct nomad *nomad, const json_t *reply)
     nomad->beat.leaderless = json_is_string(leader) && json_string_length(leader) == 0;
     allocs_heard(nomad);
     awaiting_heard(nomad);
+    facts_heard(nomad);
 }
 
 static enum session_event event_of(const struct err *err)

@@ -1021,6 +1021,13 @@ static void test_who_is_awaited_elsewhere_is_over_by_the_servers_own_words_only(
     assert_false(policy_is_over_for_others(""));
     assert_int_equal(policy_await_again_ms(0), 30000);
     assert_int_equal(policy_await_again_ms(30000), 60000);
+    assert_int_equal(policy_fact_again_ms(1, 0), 250);
+    assert_int_equal(policy_fact_again_ms(3, 251), 1000);
+    assert_int_equal(policy_fact_again_ms(3, 250), 1250);
+    assert_int_equal(policy_fact_again_ms(9, 0), 60000);
+    assert_int_equal(policy_fact_again_ms(UINT32_MAX, 15000), 75000);
+    assert_false(policy_fact_is_refused(12));
+    assert_true(policy_fact_is_refused(13));
 }
 
 /* --- images --- */

@@ -59,6 +59,7 @@ FINDERS = [
                [OUT + '/test/fsm/test_servers'], [OUT + '/test/server/test_nomad'],
                [OUT + '/test/server/test_nomad_claims'], [OUT + '/test/server/test_nomad_seeds'],
                [OUT + '/test/server/test_awaiting'], [OUT + '/test/server/test_lent'],
+               [OUT + '/test/server/test_facts'], [OUT + '/test/spec/template/test_variables'],
                [OUT + '/test/spec/test_fate'], [OUT + '/test/hooks/test_run'],
                [OUT + '/test/hooks/test_network'], [OUT + '/test/hooks/test_artifacts'],
                [OUT + '/test/hooks/test_render'], [OUT + '/test/hooks/test_identity'],
