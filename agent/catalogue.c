@@ -36,6 +36,8 @@ struct catalogue {
         catalogue_news *news; /* NULL: nobody wants to hear them */
         void *ctx;
     } listeners[CATALOGUE_LISTENERS];
+    void (*changed)(void *ctx, const char *namespace); /* NULL: nobody wants to know */
+    void *changed_ctx;
     struct offer *offers; /* by alloc */
     /* What was listed last, until something of it changes: hundreds of templates may ask at once.
      */
@@ -166,6 +168,13 @@ void catalogue_listen(struct catalogue *catalogue, enum catalogue_listener who,
     catalogue->listeners[who].ctx = ctx;
 }
 
+void catalogue_on_change(struct catalogue *catalogue,
+                         void (*changed)(void *ctx, const char *namespace), void *ctx)
+{
+    catalogue->changed = changed;
+    catalogue->changed_ctx = ctx;
+}
+
 static void tell_news(const struct offer *offer, const struct hooks_service *service,
                       bool registered)
 {
@@ -184,7 +193,8 @@ static void tell_change(struct catalogue *catalogue, const char *namespace)
 {
     json_decref(catalogue->listed);
     catalogue->listed = NULL;
-    hooks_services_changed(catalogue->parts->hooks, namespace);
+    if (catalogue->changed != NULL)
+        catalogue->changed(catalogue->changed_ctx, namespace);
 }
 
 /* --- checks --- */

@@ -48,6 +48,10 @@ enum catalogue_listener {
 void catalogue_listen(struct catalogue *catalogue, enum catalogue_listener who,
                       catalogue_news *news, void *ctx);
 
+/* CHANGED is called whenever another thing is offered in a namespace than before. */
+void catalogue_on_change(struct catalogue *catalogue,
+                         void (*changed)(void *ctx, const char *namespace), void *ctx);
+
 /* The agent of Consul says that CHECK, by its id, of ALLOC is of STATUS. */
 void catalogue_checked(struct catalogue *catalogue, const char *alloc, const char *check,
                        enum consul_status status);
@@ -66,7 +70,8 @@ void catalogue_each(struct catalogue *catalogue, const char *namespace, catalogu
 const struct hooks_services *catalogue_of_alloc(const struct catalogue *catalogue,
                                                 const char *alloc);
 
-/* What templates of NAMESPACE see: a list of Nomad's service registrations, a new reference. */
+/* What is offered in NAMESPACE, by names: a list of Nomad's service registrations, a new reference.
+ */
 json_t *catalogue_list(struct catalogue *catalogue, const char *namespace);
 
 /* As Nomad's API shows it; a new reference. */

@@ -11,6 +11,7 @@
 #include "agent/consul/mesh.h"
 #include "agent/consul/registrar.h"
 #include "agent/devices.h"
+#include "agent/facts.h"
 #include "agent/limits.h"
 #include "agent/node/disk.h"
 #include "agent/node/home.h"
@@ -256,13 +257,6 @@ static bool has_network(void *ctx, const char *mode)
     return hooks_has_network(parts->hooks, mode);
 }
 
-static json_t *services_of(void *ctx, const char *namespace)
-{
-    const struct parts *parts = ctx;
-
-    return catalogue_list(parts->catalogue, namespace);
-}
-
 /* They are there as long as anybody is called. */
 static void sign(void *ctx, const char *alloc, uint64_t index, const struct spec_bearer *bearers,
                  size_t count, spec_signed_cb *cb, void *cb_ctx)
@@ -304,8 +298,10 @@ static int open_hooks(struct daemon *daemon, struct err *err)
         .unpacked_bytes_max = config->artifact_unpacked_max,
         .entries_max = config->artifact_entries_max,
     };
-    daemon->templates = (struct hooks_templates){.ctx = parts, .changed = perform_changed};
+    daemon->templates =
+        (struct hooks_templates){.ctx = parts, .changed = perform_changed, .waits = perform_waits};
     daemon->signer = (struct hooks_signer){.ctx = parts, .sign = sign};
+    parts->facts = facts_new(parts);
     struct hooks_config hooks = {
         .loop = parts->loop,
         .templates = &daemon->templates,
@@ -322,8 +318,7 @@ static int open_hooks(struct daemon *daemon, struct err *err)
         .driver = kind_of_driver,
         .driver_ctx = parts,
         .volumes = config->host_volumes,
-        .services = config_has_servers(config) ? NULL : services_of, /* theirs are others, too */
-        .services_ctx = parts,
+        .facts = facts_for_hooks(parts->facts),
     };
 
     if (path_join(daemon->network_dir, config->state_dir, "network") != 0)
@@ -517,6 +512,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
 
     parts->tally = tally_new();
     parts->catalogue = catalogue_new(parts);
+    catalogue_on_change(parts->catalogue, facts_offered, parts->facts);
     daemon->world = world_begin(parts, seed);
     daemon->registrar = registrar_new(parts);
     parts->known_at_ms = loop_now_ms() + KNOWN_MS;
@@ -634,6 +630,7 @@ static void close_parts(struct daemon *daemon)
     mesh_free(parts->mesh);       /* likewise */
     parts->mesh = NULL;
     hooks_free(parts->hooks);
+    facts_free(parts->facts);
     strays_free(parts->strays);
     volumes_free(parts->volumes);
     csi_plugins_free(parts->plugins);

@@ -24,6 +24,7 @@
 struct acl_lent;
 struct catalogue;
 struct devices;
+struct facts;
 struct mesh;
 struct nomad;
 
@@ -61,6 +62,7 @@ struct parts {
     struct health health;                     /* of its drivers */
     struct tally *tally;                      /* for those who watch */
     struct catalogue *catalogue;              /* what allocs offer */
+    struct facts *facts;                      /* what templates ask for */
     struct mesh *mesh;         /* how their tasks reach Consul; NULL: there is none */
     struct task_api *task_api; /* how tasks ask servers; NULL: there are none */
     struct nomad *nomad;       /* with servers, who decide what runs; NULL: this node does */

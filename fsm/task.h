@@ -69,7 +69,7 @@ enum task_state {
     X(REVIVE, MESSAGE, NONE)               /* its alloc: you are dead; wait for it again */        \
     X(UPDATE, MESSAGE, TASK_DEFINE)        /* the control plane: go on by this newer version */    \
     X(REPORT, MESSAGE, NONE)               /* its alloc: say whether you run, be it no news */     \
-    X(NOTE, MESSAGE, KILL)                 /* its plugin, alloc, driver: to be read */             \
+    X(NOTE, MESSAGE, KILL)                 /* its plugin, alloc, driver, hook: to be read */       \
     X(UNWELL, MESSAGE, KILL)               /* its plugin: you have failed, start again */          \
     X(TOLD, MESSAGE, KILL)                 /* its alloc: what you have to do with its verdict */   \
     X(MOUNTED, MESSAGE, NONE)              /* its alloc: all volumes were seen just now */         \
@@ -180,7 +180,8 @@ const char *hook_phase_name(unsigned phase);
     X(DOWNLOAD_FAILED, "Failed Artifact Download")                                                 \
     X(SKIPPING_DELAY, "Skipping shutdown delay")                                                   \
     X(HOOK_MESSAGE, "Task hook message")                                                           \
-    X(DRIVER, "Driver")
+    X(DRIVER, "Driver")                                                                            \
+    X(TEMPLATE, "Template")
 enum task_event_type {
     TASK_EVENT_NONE,
 #define X(name, text) TASK_EVENT_##name,

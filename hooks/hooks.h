@@ -18,6 +18,7 @@
 #include "fsm/task.h"
 #include "io/loop.h"
 #include "io/proc.h"
+#include "spec/question.h"
 #include "spec/spec.h"
 
 #include <jansson.h>
@@ -126,6 +127,26 @@ struct hooks_templates {
      * code they could not be rendered, or signed, and all is as it was.  Borrowed for the call. */
     void (*changed)(void *ctx, const char *alloc, const char *task,
                     const struct hook_outcome *rendered);
+    /* Before a start: what they wait for, in one sentence.  Borrowed for the call. */
+    void (*waits)(void *ctx, const char *alloc, const char *task, const char *text);
+};
+
+/* Who knows what templates ask of others than files.  All of it is on the loop; borrowed for the
+ * life of the hooks, whose end nobody is told of. */
+struct hooks_facts {
+    void *ctx;
+    bool alone;                        /* the node has no servers */
+    uint64_t settle_ms, settle_max_ms; /* what is news is left alone for so long, unless a template
+                                          says for how long */
+    /* Wants the answer to QUESTION, which is borrowed until it is forgotten; the token of who asks
+     * may be another one by then.  NEWS is told when the answer may be another than before, or
+     * none, never from inside. */
+    void *(*want)(void *ctx, const struct spec_question *question, void (*news)(void *news_ctx),
+                  void *news_ctx);
+    /* What WISH came true with, as JSON (spec/question.h), borrowed until the loop goes on.  NULL:
+     * nothing yet, or ERR says why there is nothing, and whether there may be something later. */
+    const char *(*known)(void *ctx, const void *wish, struct err *err);
+    void (*forget)(void *ctx, void *wish);
 };
 
 struct hooks_config {
@@ -148,10 +169,7 @@ struct hooks_config {
     const struct hooks_templates *templates; /* NULL: templates are rendered before starts only */
     const char *parser; /* absolute path of cairn-parse, which renders them; borrowed until the loop
                            is freed; NULL: no task has any */
-    /* What is registered in a namespace, for templates that ask for it: a new list of objects with
-     * the names of Nomad's API (ServiceRegistration).  On the loop; NULL: nothing is. */
-    json_t *(*services)(void *ctx, const char *namespace);
-    void *services_ctx;
+    const struct hooks_facts *facts; /* borrowed; NULL: templates can ask for files alone */
 };
 
 /* Makes alloc_dir (0711) if it is missing.  NULL and ERR filled when it cannot be made (ERR_*), is
@@ -203,10 +221,6 @@ void hook_run(struct hooks *hooks, const struct hook_run *run, hook_done *done, 
 /* Nobody waits any more for the hook of this task that is under way: if it is one that can be
  * ended, it fails soon. */
 void hooks_abort(struct hooks *hooks, const char *alloc_id, const char *task);
-
-/* What is registered in NAMESPACE is otherwise than before: templates of running tasks that asked
- * for it are rendered again. */
-void hooks_services_changed(struct hooks *hooks, const char *namespace);
 
 /* Calls CB for each alloc that has a network here, or what is left of one; some come more than
  * once. */

@@ -50,8 +50,8 @@ struct hooks {
     unsigned fetching;                       /* processes that there are */
     const struct hooks_templates *templates; /* NULL: nobody is told of what changes */
     const char *parser;                      /* what renders them */
-    json_t *(*services)(void *ctx, const char *namespace); /* NULL: none are registered */
-    void *services_ctx;
+    const struct hooks_facts *facts;         /* NULL: templates can ask for nothing but files */
+    struct asks *asks;                       /* what they have asked for */
     struct watches *watches;                 /* of templates */
     struct renewals *renewals;               /* of identities */
     struct signing *signings;                /* that are asked for */
@@ -79,6 +79,7 @@ struct hook_request {
     bool privileged, asks_plugins;
     struct results *results;         /* what the step leaves for later starts */
     struct hooks_fetching *fetching; /* what the step prepares for a process */
+    struct asks *asks;               /* of templates: what they ask of others */
     struct hooks_rerender *again;    /* of templates while the task runs, NULL: before it does */
 
     const struct hooks *hooks;    /* on the loop only */
@@ -111,6 +112,8 @@ struct hooks_asking {
     void (*forget)(struct hooks_asking *asking);
     /* Nobody is told any more: it is gone when whoever was asked has answered. */
     void (*abandon)(struct hooks_asking *asking);
+    /* Instead, where something is done that has to be over by the answer: DONE comes soon. */
+    void (*stop)(struct hooks_asking *asking);
 };
 
 /* Asks for what REQUEST orders, which is borrowed until DONE, or until it is forgotten or
@@ -191,6 +194,7 @@ void hooks_forget_plugins(struct hooks *hooks);
 
 hook_begin hooks_task_dir_begin, hooks_artifacts_begin, hooks_render_begin;
 hook_function hooks_artifacts_prepare, hooks_render, hooks_watch, hooks_watch_end;
+hook_ask hooks_render_ask;
 
 /* Where the task NAME knows its own directory and the one that its alloc shares to be; "": TASK is
  * its root, in which the other is mounted. */

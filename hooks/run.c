@@ -92,8 +92,7 @@ struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
     hooks->fetch = config->fetch;
     hooks->templates = config->templates;
     hooks->parser = config->parser;
-    hooks->services = config->services;
-    hooks->services_ctx = config->services_ctx;
+    hooks->facts = config->facts;
     hooks->watches = watches_new(hooks);
     hooks->renewals = renewals_new(hooks);
     hooks->begin_checks = begin_checks;
@@ -130,6 +129,7 @@ void hooks_free(struct hooks *hooks)
         }
     }
     signings_free(hooks);
+    asks_free(hooks);
     free(hooks);
 }
 
@@ -334,6 +334,10 @@ void hooks_abort(struct hooks *hooks, const char *alloc_id, const char *task)
         run->aborted = true;
         if (run->ask != NULL && run->asking == NULL)
             continue; /* it will not ask, or has been answered */
+        if (run->asking != NULL && run->asking->stop != NULL) {
+            run->asking->stop(run->asking);
+            continue;
+        }
         if (run->asking != NULL) {
             run->asking->abandon(run->asking);
             run->asking = NULL;
@@ -376,14 +380,6 @@ static void resume(void *ctx)
     submit(ctx);
 }
 
-/* What its templates said is rendered no more when they are rendered for a start. */
-static bool waits_for_watch(struct hooks_run *run, const struct hook_run *asked)
-{
-    return asked->task != NULL && asked->phase == PHASE_PRESTART &&
-           asked->hook == TASK_HOOK_TEMPLATE &&
-           watches_end(run->hooks->watches, run->request.alloc, run->request.task, resume, run);
-}
-
 /* Its tokens are written no more when its secrets are taken away: what came then would be on the
  * disk below them. */
 static bool strips_behind_renewal(struct hooks_run *run, const struct hook_run *asked)
@@ -404,11 +400,14 @@ static void ask(void *ctx)
     io_timer_start(run->hooks->loop, &run->timer, loop_now_ms(), on_timer, run);
 }
 
-/* Its tokens are renewed no more when they are asked for by a start. */
-static bool waits_for_renewal(struct hooks_run *run, const struct hook_run *asked)
+/* Its tokens are renewed no more when they are asked for by a start, and its templates are rendered
+ * no more by what watches them. */
+static bool waits_for_others(struct hooks_run *run, const struct hook_run *asked)
 {
-    return asked->task != NULL && asked->hook == TASK_HOOK_IDENTITY &&
-           renewals_end(run->hooks->renewals, run->request.alloc, run->request.task, ask, run);
+    if (asked->task != NULL && asked->hook == TASK_HOOK_IDENTITY)
+        return renewals_end(run->hooks->renewals, run->request.alloc, run->request.task, ask, run);
+    return asked->task != NULL && asked->hook == TASK_HOOK_TEMPLATE &&
+           watches_end(run->hooks->watches, run->request.alloc, run->request.task, ask, run);
 }
 
 static void line_up(struct hooks_run *run)
@@ -536,7 +535,7 @@ void hook_run(struct hooks *hooks, const struct hook_run *asked, hook_done *done
     if (valid && step != NULL && step->where == HOOK_BY_ASKING) {
         run->function = step->run;
         run->ask = step->ask;
-        if (!waits_for_renewal(run, asked))
+        if (!waits_for_others(run, asked))
             ask(run);
         return;
     }
@@ -549,7 +548,7 @@ void hook_run(struct hooks *hooks, const struct hook_run *asked, hook_done *done
     if (run->function != NULL && (step->where == HOOK_ON_POOL || step->where == HOOK_BY_PROCESS)) {
         if (task == NULL && !run->by_process)
             begin_alloc(run);
-        else if (!waits_for_watch(run, asked) && !strips_behind_renewal(run, asked))
+        else if (!strips_behind_renewal(run, asked))
             submit(run);
         return;
     }

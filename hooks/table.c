@@ -139,7 +139,7 @@ static bool has_services(const struct hook_subject *subject)
     ROW(ARTIFACTS, has_artifacts,                                                                  \
         PROCESS(PRESTART, hooks_artifacts_prepare, hooks_artifacts_begin))                         \
     ROW(TEMPLATE,  has_templates,                                                                  \
-        POOL_BEGUN(PRESTART, hooks_render, hooks_render_begin),                                    \
+        ASKING(PRESTART, NULL, hooks_render_begin, hooks_render_ask),                              \
         LOOP_BEGUN(POSTSTART, hooks_watch, hooks_render_begin),                                    \
         LOOP(STOP, hooks_watch_end))                                                               \
     ROW(DEVICES,   has_devices,                                                                    \

@@ -4,7 +4,7 @@
  *
  *   daemon:   RENDER_NAMES (once), then for each template RENDER_HOW and RENDER_TEXT
  *   renderer: RENDER_ASKS for a file, any number of times, to which the daemon says RENDER_FILE or
- *             RENDER_FAILED; RENDER_ASKS_SERVICES likewise, to which it says RENDER_SERVICES; then
+ *             RENDER_FAILED; RENDER_ASKS_OTHERS likewise, to which it says RENDER_ANSWER; then
  *             RENDER_SAYS, RENDER_SAYS_NOW or RENDER_FAILED
  *
  * One renderer serves the templates of one task and ends when its socket does.  What it asks for it
@@ -21,16 +21,16 @@
 #define RENDERING "templates" /* what cairn-parse is started with for it */
 
 enum {
-    RENDER_NAMES = 'n',         /* a JSON object of all that a template may name */
-    RENDER_HOW = 'h',           /* a JSON object: "left", "right", "strict", "now" */
-    RENDER_TEXT = 't',          /* the template */
-    RENDER_ASKS = 'a',          /* a path */
-    RENDER_FILE = 'f',          /* what is there */
-    RENDER_ASKS_SERVICES = 'c', /* nothing */
-    RENDER_SERVICES = 'l',      /* a JSON list of what is registered (spec/template.h) */
-    RENDER_SAYS = 's',          /* what it renders */
-    RENDER_SAYS_NOW = 'w',      /* the same, of a template that asks for the time */
-    RENDER_FAILED = 'x',        /* why not, as rendering_failure writes it */
+    RENDER_NAMES = 'n',       /* a JSON object of all that a template may name */
+    RENDER_HOW = 'h',         /* a JSON object: "left", "right", "strict", "alone", "now" */
+    RENDER_TEXT = 't',        /* the template */
+    RENDER_ASKS = 'a',        /* a path */
+    RENDER_FILE = 'f',        /* what is there */
+    RENDER_ASKS_OTHERS = 'c', /* a JSON object: "kind", "namespace", "name", "needed" */
+    RENDER_ANSWER = 'l',      /* as JSON (spec/question.h) */
+    RENDER_SAYS = 's',        /* what it renders */
+    RENDER_SAYS_NOW = 'w',    /* the same, of a template that asks for the time */
+    RENDER_FAILED = 'x',      /* why not, as rendering_failure writes it */
 };
 
 enum {

@@ -196,6 +196,17 @@ void perform_changed(void *ctx, const char *alloc, const char *task,
         core_news(parts->core, &id, record->machine.generation, TE_CHANGED, rendered);
 }
 
+void perform_waits(void *ctx, const char *alloc, const char *task, const char *text)
+{
+    struct parts *parts = ctx;
+    struct machine_id id = machine_id_join(MACHINE_TASK, alloc, task);
+    struct kill_order note = {.event = TASK_EVENT_TEMPLATE};
+
+    (void)text_copy(note.text, sizeof(note.text), text); /* same size */
+    if (core_find(parts->core, &id) != NULL)
+        core_tell(parts->core, &id, TE_NOTE, &note);
+}
+
 /* --- drivers --- */
 
 static struct driver_key key_of_task(const struct machine_id *id, const struct task *task,

@@ -18,6 +18,9 @@ void perform_said(void *ctx, const struct driver_key *key, const char *text);
 void perform_changed(void *ctx, const char *alloc, const char *task,
                      const struct hook_outcome *rendered);
 
+/* What templates of a task that is to start wait for (hooks_templates.waits); likewise. */
+void perform_waits(void *ctx, const char *alloc, const char *task, const char *text);
+
 /* Forgets the calls under way, when drivers and hooks are gone and none is answered any more. */
 void perform_forget(struct parts *parts);
 

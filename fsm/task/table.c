@@ -7,8 +7,8 @@
  * alive, and in the decision behind it: start again, or CLEANUP and DEAD.
  *
  * Right before each start the volumes of its alloc are looked at, and mounted again where they are
- * not any more; an alloc without volumes passes no state for it.  So they are when a task is held: it
- * may be for one of them that will never come.
+ * not any more; an alloc without volumes passes no state for it.  So they are when a task is held:
+ * it may be for one of them that will never come.
  */
 #include "fsm/task.h"
 #include "fsm/task/rules.h"
@@ -18,7 +18,12 @@
 #define STATE(name, flags, limit_ms, ignored, never)                                               \
     [T_##name] = {#name, limit_ms, ignored, never, flags}
 #define ROW(state, event, guard, next, ...)                                                        \
-    {T_##state, TE_##event, TG_##guard, T_##next, {__VA_ARGS__}}
+    {                                                                                              \
+        T_##state, TE_##event, TG_##guard, T_##next,                                               \
+        {                                                                                          \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
 
 _Static_assert((int)TE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 
@@ -85,7 +90,7 @@ static const struct fsm_state task_states[T_COUNT] = {
 /*    state       flags         limit_ms         ignored: late or repeated         never: our own mistake */
 STATE(ABSENT,     FSM_INITIAL,  0,               0,                                ALL & ~M(DEFINE)),
 STATE(WAITING,    FSM_RESTING,  0,               M(DEFINE)|LOOKS|CHANGES|PLUGIN|M(REPORT)|M(REVIVE)|M(EXITED)|HOOKS|START|STOP|FIND|REAP, M(TIMEOUT)|M(REMOVE)),
-STATE(PRESTART,   0,            0,               M(DEFINE)|LOOKS|CHANGES|PLUGIN|M(REPORT)|M(REVIVE)|M(START)|M(EXITED)|START|STOP|FIND|REAP, M(TIMEOUT)|M(REMOVE)),
+STATE(PRESTART,   0,            0,               M(DEFINE)|LOOKS|CHANGES|M(UNWELL)|M(REPORT)|M(REVIVE)|M(START)|M(EXITED)|START|STOP|FIND|REAP, M(TIMEOUT)|M(REMOVE)),
 STATE(STARTING,   0,            0,               M(DEFINE)|LOOKS|CHANGES|M(UNWELL)|M(REPORT)|M(REVIVE)|M(START)|HOOKS,         FIND|STOP|REAP|M(TIMEOUT)|M(REMOVE)),
 STATE(RUNNING,    FSM_RESTING,  0,               M(DEFINE)|LOOKS|M(REVIVE)|M(START)|START|FIND,    STOP|REAP|M(TIMEOUT)|M(REMOVE)),
 STATE(RECOVERING, 0,            0,               M(DEFINE)|LOOKS|CHANGES|M(UNWELL)|M(TOLD)|M(REVIVE)|M(START),               HOOKS|M(STARTED)|STOP|REAP|M(REMOVE)),
@@ -130,6 +135,7 @@ ROW(PRESTART,   RESTORE,       MAY_START,     PRESTART,   TX_HOOK),
 ROW(PRESTART,   RESTORE,       ALWAYS,        HELD,       TX_SEND_LOOK),
 REWIND(PRESTART),
 NOTED(PRESTART, UPDATE),
+ROW(PRESTART,   NOTE,          ALWAYS,        PRESTART,   TX_SEND_CHANGED),
 ROW(PRESTART,   TOLD,          ALWAYS,        PRESTART,   TX_SEND_CHANGED),
 
 NOTED(STARTING, KILL),
@@ -356,18 +362,16 @@ static const struct fsm_event_def task_events[TE_COUNT] = {
 #undef X
 };
 
-static const struct fsm_effect_def task_effects[TX_COUNT] = {
-    [TX_NONE] = {"NONE", LANE_TELL, 0, 0},
+static const struct fsm_effect_def task_effects[TX_COUNT] = {[TX_NONE] = {"NONE", LANE_TELL, 0, 0},
 #define X(name, lane, completions, timeout_ms)                                                     \
     [TX_##name] = {#name, LANE_##lane, completions, timeout_ms},
-    TASK_EFFECTS(X)
+                                                             TASK_EFFECTS(X)
 #undef X
 };
 
-static const struct fsm_guard_def task_guards[TG_COUNT] = {
-    [TG_ALWAYS] = {"ALWAYS", NULL},
+static const struct fsm_guard_def task_guards[TG_COUNT] = {[TG_ALWAYS] = {"ALWAYS", NULL},
 #define X(name, function) [TG_##name] = {#name, function},
-    TASK_GUARDS(X)
+                                                           TASK_GUARDS(X)
 #undef X
 };
 

@@ -1,13 +1,12 @@
 /*
- * Hook template: files that a task needs are rendered before each of its starts, and again while it
- * runs (watch.c).
+ * Hook template: files that a task needs are rendered before each of its starts (first.c), and
+ * again while it runs (watch.c).
  *
  * Follows nomad v2.0.5 client/allocrunner/taskrunner/template.  What a template sees is
- * interpolated names, the environment, files of the task's own directory, and the services that are
- * registered in its namespace.  A file that is as it
- * would be rendered is not touched; one that is missing, as after a reboot in `secrets`, is there
- * before the task is.  What a template with env = true says is a result of the hook, and so in the
- * journal.
+ * interpolated names, the environment, files of the task's own directory, and what others know
+ * (asks.h).  A file that is as it would be rendered is not touched; one that is missing, as after a
+ * reboot in `secrets`, is there before the task is.  What a template with env = true says is a
+ * result of the hook, and so in the journal.
  *
  * The directory is the task's to change: all is opened beneath it and by no link (hooks/file.h).
  * Templates are read and rendered by a process without privileges (hooks/render/renderer.h), to
@@ -156,55 +155,30 @@ static struct results others_of(const struct hook_run *asked, uint8_t *bytes)
     return results;
 }
 
-/* How long what is read may take to settle: the longest that a template asks for. */
-static void longest_waits(const struct task_spec *task, uint64_t *ret_min_ms, uint64_t *ret_max_ms)
+/* How long what is read may take to settle, from the least on: the longest that a template asks
+ * for. */
+static json_t *waits_of(const struct task_spec *task, uint64_t min_ms, uint64_t max_ms)
 {
-    *ret_min_ms = SETTLE_MS;
-    *ret_max_ms = SETTLE_MS_MAX;
     for (size_t i = 0; i < task->templates_count; i++) {
         const struct spec_template *template = &task->templates[i];
 
-        if (template->wait_min_ms > *ret_min_ms)
-            *ret_min_ms = template->wait_min_ms;
-        if (template->wait_max_ms > *ret_max_ms)
-            *ret_max_ms = template->wait_max_ms;
+        if (template->wait_min_ms > min_ms)
+            min_ms = template->wait_min_ms;
+        if (template->wait_max_ms > max_ms)
+            max_ms = template->wait_max_ms;
     }
-    if (*ret_max_ms < *ret_min_ms)
-        *ret_max_ms = *ret_min_ms;
+    return json_pack("[I, I]", (json_int_t)min_ms, (json_int_t)(max_ms < min_ms ? min_ms : max_ms));
 }
 
-/* True if TASK's templates may ask for services; what one from a file says is not known yet. */
-static bool can_ask(const struct task_spec *task)
+/* The same of what others know. */
+static json_t *waits_for_facts(const struct hooks *hooks, const struct task_spec *task)
 {
-    for (size_t i = 0; i < task->templates_count; i++) {
-        if (*task->templates[i].source != '\0' ||
-            strstr(task->templates[i].data, "nomadService") != NULL)
-            return true;
-    }
-    return false;
-}
+    bool says = hooks->facts == NULL;
 
-char *hooks_services_text(const struct hooks *hooks, const char *namespace)
-{
-    json_t *list = hooks->services == NULL ? NULL : hooks->services(hooks->services_ctx, namespace);
-    char *text = list == NULL ? strdup("[]") : json_dumps(list, JSON_COMPACT);
-
-    check(text != NULL);
-    json_decref(list);
-    return text;
-}
-
-/* A rendering that follows asks for them by itself (hooks_rerender). */
-static void add_services(const struct hooks *hooks, const struct hook_run *asked, json_t *order)
-{
-    bool asks = can_ask(asked->task) && hooks->services != NULL;
-    scoped_string char *text = asks && asked->phase == PHASE_PRESTART
-                                   ? hooks_services_text(hooks, asked->alloc->namespace)
-                                   : NULL;
-
-    check(json_object_set_new(order, "can_ask", json_boolean(asks)) == 0);
-    if (text != NULL)
-        set_text(order, "services", text);
+    for (size_t i = 0; i < task->templates_count; i++)
+        says |= task->templates[i].wait_max_ms > 0;
+    return says ? waits_of(task, SETTLE_MS, SETTLE_MS)
+                : waits_of(task, hooks->facts->settle_ms, hooks->facts->settle_max_ms);
 }
 
 int hooks_render_begin(const struct hooks *hooks, const struct hook_run *asked, char **ret_order,
@@ -212,7 +186,6 @@ int hooks_render_begin(const struct hooks *hooks, const struct hook_run *asked, 
 {
     const struct task_spec *task = asked->task;
     scoped_string char *bytes = malloc(RESULTS_BYTES_MAX);
-    uint64_t settle_ms, settle_max_ms;
     bool host_paths = hooks_driver(hooks, task->driver)->isolation == ISOLATION_NONE;
     struct arena arena = {0};
     struct hooks_env env = {.arena = &arena};
@@ -223,7 +196,6 @@ int hooks_render_begin(const struct hooks *hooks, const struct hook_run *asked, 
     check(bytes != NULL);
     check(asked->results_bytes <= RESULTS_BYTES_MAX);
     struct results others = others_of(asked, (uint8_t *)bytes);
-    longest_waits(task, &settle_ms, &settle_max_ms);
     if (code == 0)
         code = hooks_env_build(hooks, asked->alloc, task, others.bytes, others.used, &env, err);
     const struct ordering ordering = {.names = {.node = hooks->node, .env = &env},
@@ -235,14 +207,14 @@ int hooks_render_begin(const struct hooks *hooks, const struct hook_run *asked, 
     for (size_t i = 0; code == 0 && i < task->templates_count; i++)
         code = add_template(&ordering, &task->templates[i], list);
     if (code == 0) {
-        json_t *order =
-            json_pack("{s:o, s:O, s:s, s:s, s:I, s:I, s:I}", "names", names_of(hooks->node, &env),
-                      "templates", list, "task", ordering.view.task, "shared", ordering.view.shared,
-                      "now", (json_int_t)loop_now_unix_ns(), "settle", (json_int_t)settle_ms,
-                      "settle_max", (json_int_t)settle_max_ms);
+        json_t *order = json_pack(
+            "{s:o, s:O, s:s, s:s, s:I, s:o, s:o, s:o, s:b}", "names", names_of(hooks->node, &env),
+            "templates", list, "task", ordering.view.task, "shared", ordering.view.shared, "now",
+            (json_int_t)loop_now_unix_ns(), "settle", waits_of(task, SETTLE_MS, SETTLE_MS_MAX),
+            "settle_facts", waits_for_facts(hooks, task), "asker", asks_asker(asked), "alone",
+            hooks->facts == NULL || hooks->facts->alone);
 
         check(order != NULL);
-        add_services(hooks, asked, order);
         *ret_order = json_dumps(order, JSON_COMPACT);
         check(*ret_order != NULL);
         json_decref(order);
@@ -380,18 +352,11 @@ static int read_file(void *ctx, const char *path, char **ret_text, size_t *ret_l
     return code;
 }
 
-static int give_services(void *ctx, const char **ret_text, struct err *err)
+static int ask_others(void *ctx, const char *question, const char **ret_text, struct err *err)
 {
     const struct rendering *rendering = ctx;
-    struct hooks_rerender *again = rendering->request->again;
-    const char *text = again != NULL ? again->services : order_text(rendering->order, "services");
 
-    if (!json_is_true(json_object_get(rendering->order, "can_ask")) || text == NULL)
-        return err_set(err, ERR_REFUSED, "services of servers cannot be asked for in this release");
-    if (again != NULL)
-        again->asks_services = true;
-    *ret_text = text;
-    return 0;
+    return asks_answer(rendering->request->asks, question, ret_text, err);
 }
 
 /* --- what is rendered --- */
@@ -515,6 +480,7 @@ static int say(struct rendering *rendering, const json_t *template, struct rende
     order->left = order_text(template, "left");
     order->right = order_text(template, "right");
     order->strict = json_is_true(json_object_get(template, "strict"));
+    order->alone = json_is_true(json_object_get(rendering->order, "alone"));
     int code = renderer_say(&rendering->renderer, order, ret_text, ret_length, ret_asks_time, err);
 
     if (code != 0)
@@ -587,10 +553,12 @@ static int render(struct rendering *rendering, const json_t *template, size_t nu
     return code == 0 ? 0 : err_wrap(err, "%.60s", destination);
 }
 
+/* One that lacks an answer keeps no other from asking for its own. */
 static int render_all(struct rendering *rendering, struct err *err)
 {
     const json_t *templates = json_object_get(rendering->order, "templates"), *template;
     size_t count = json_array_size(templates), i;
+    struct err lacking = {0};
     int code = 0;
 
     if (count == 0)
@@ -601,6 +569,14 @@ static int render_all(struct rendering *rendering, struct err *err)
     {
         if (code == 0)
             code = render(rendering, template, i, err);
+        if (code == ERR_AGAIN) {
+            lacking = *err;
+            code = 0;
+        }
+    }
+    if (code == 0 && lacking.code != 0) {
+        *err = lacking;
+        code = err->code;
     }
     if (code == 0 &&
         results_set(rendering->request->results, TASK_HOOK_TEMPLATE, RESULT_DATA, RENDERED_KEY,
@@ -630,7 +606,7 @@ int hooks_render(const struct hook_request *request, struct err *err)
     rendering.renderer = (struct renderer){.program = request->parser,
                                            .names = json_object_get(order, "names"),
                                            .read = read_file,
-                                           .services = give_services,
+                                           .ask = ask_others,
                                            .ctx = &rendering};
     if (code == 0)
         code = render_all(&rendering, err);

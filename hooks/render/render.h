@@ -12,6 +12,7 @@
 
 #include "fsm/policy.h"
 #include "hooks/part.h"
+#include "hooks/render/asks.h"
 #include "io/host.h"
 
 enum { MARKS_MAX = 4096 }; /* of one task; what is read beyond is not watched */
@@ -30,15 +31,10 @@ struct hooks_rerender {
     struct {
         struct render_mark *items;
         size_t count, size;
-    } marks;            /* the caller's to free */
-    bool blind;         /* not all could be marked */
-    char *services;     /* that are registered, as JSON; NULL: no template can ask for them */
-    bool asks_services; /* one did */
-    uint64_t splay_ms;  /* the longest of those that say something else than before */
+    } marks;           /* the caller's to free */
+    bool blind;        /* not all could be marked */
+    uint64_t splay_ms; /* the longest of those that say something else than before */
 };
-
-/* On the loop: what is registered in NAMESPACE, as the text of a JSON list; the caller's. */
-char *hooks_services_text(const struct hooks *hooks, const char *namespace);
 
 /* --- the watches of a node --- */
 

@@ -128,8 +128,9 @@ static int start(struct renderer *renderer, struct err *err)
 
 static bool send_order(const struct renderer *renderer, const struct renderer_order *order)
 {
-    json_t *how = json_pack("{s:s, s:s, s:b, s:I}", "left", order->left, "right", order->right,
-                            "strict", order->strict, "now", (json_int_t)order->now_unix_ns);
+    json_t *how =
+        json_pack("{s:s, s:s, s:b, s:b, s:I}", "left", order->left, "right", order->right, "strict",
+                  order->strict, "alone", order->alone, "now", (json_int_t)order->now_unix_ns);
 
     check(how != NULL); /* both came out of JSON */
     bool sent = send_json(renderer, RENDER_HOW, how) &&
@@ -153,25 +154,28 @@ static bool give(const struct renderer *renderer, const char *path)
     return sent;
 }
 
-static bool give_services(const struct renderer *renderer)
+/* What others know, or why it gets no answer; it is strange if it asks for nothing. */
+static bool answer(struct renderer *renderer, const char *question)
 {
     uint8_t failure[RENDERING_FAILURE_SIZE];
     struct err err = {0};
     const char *text = NULL;
-    int code = renderer->services(renderer->ctx, &text, &err);
+    int code = renderer->ask(renderer->ctx, question, &text, &err);
 
+    renderer->is_strange = code == ERR_CORRUPT;
+    if (renderer->is_strange)
+        return false;
     if (code == 0 && strlen(text) > RENDERING_NAMES_MAX)
-        code = err_set(&err, ERR_LIMIT, "more is registered than templates can be told");
+        code = err_set(&err, ERR_LIMIT, "there is more of it than templates can be told");
     if (code != 0)
         return send_message(renderer, RENDER_FAILED, failure, rendering_failure(failure, &err));
-    return send_message(renderer, RENDER_SERVICES, text, strlen(text));
+    return send_message(renderer, RENDER_ANSWER, text, strlen(text));
 }
 
-/* True if what it asks for is nothing strange: a file by its path, or the services. */
+/* True if what it asks for is nothing strange: a file by its path, or something of others. */
 static bool is_question(char kind, const char *bytes, size_t length)
 {
-    return (kind == RENDER_ASKS && strlen(bytes) == length) ||
-           (kind == RENDER_ASKS_SERVICES && length == 0);
+    return (kind == RENDER_ASKS || kind == RENDER_ASKS_OTHERS) && strlen(bytes) == length;
 }
 
 int renderer_say(struct renderer *renderer, const struct renderer_order *order, char **ret_text,
@@ -196,7 +200,7 @@ int renderer_say(struct renderer *renderer, const struct renderer_order *order, 
         renderer->is_strange =
             code == ERR_CORRUPT || (code == 0 && !is_question(kind, bytes, length));
         goes_on = code == 0 && !renderer->is_strange &&
-                  (kind == RENDER_ASKS ? give(renderer, bytes) : give_services(renderer));
+                  (kind == RENDER_ASKS ? give(renderer, bytes) : answer(renderer, bytes));
         free(bytes);
         if (code != 0 && !renderer->is_strange)
             return code;

@@ -23,9 +23,9 @@ struct renderer {
     const json_t *names; /* all that a template may name; borrowed */
     /* A file that a template asks for; RET_TEXT is the caller's. */
     int (*read)(void *ctx, const char *path, char **ret_text, size_t *ret_length, struct err *err);
-    /* The services that are registered, which a template asks for, as JSON; RET_TEXT is borrowed.
-     */
-    int (*services)(void *ctx, const char **ret_text, struct err *err);
+    /* The answer to a question of a template to others (RENDER_ASKS_OTHERS), as JSON; RET_TEXT is
+     * borrowed.  ERR_AGAIN: there is none yet; ERR_CORRUPT: it is no such question. */
+    int (*ask)(void *ctx, const char *question, const char **ret_text, struct err *err);
     void *ctx;
 
     bool runs, is_strange; /* what it said last is nothing that a renderer says */
@@ -37,12 +37,13 @@ struct renderer {
 struct renderer_order {
     const char *text, *left, *right;
     size_t length;
-    bool strict;
+    bool strict, alone;
     int64_t now_unix_ns;
 };
 
 /* What it renders: RET_TEXT is the caller's, with a NUL behind it.  Otherwise, and without a word
- * of the template's but what its error says: ERR_INVALID, ERR_LIMIT, or what reading a file gave;
+ * of the template's but what its error says: ERR_INVALID, ERR_LIMIT, or what reading a file or
+ * asking gave;
  * ERR_TIMEOUT and ERR_IO: it takes too much of something; other failures may be over the next time,
  * and ERR says so. */
 int renderer_say(struct renderer *renderer, const struct renderer_order *order, char **ret_text,

@@ -6,8 +6,9 @@
  * is over; a crash before that is noticed by the first rendering of the next watch.  One that has
  * read nothing is over at once.
  *
- * The kernel is listened to ten times a second at most, however much a task writes.  Services are
- * not watched here: whoever has the catalogue tells when it is another (hooks_services_changed).
+ * The kernel is listened to ten times a second at most, however much a task writes.  What others
+ * know is not watched here: they tell when it is another (asks.h).  As long as something of it is
+ * lacking, as after a restart of the daemon, all is as it was rendered last.
  *
  * What could not be rendered for a reason that may go away by itself, such as a full disk, is tried
  * again after a pause that grows, for as long as the task runs (Nomad's pauses for what its
@@ -30,11 +31,15 @@
 
 enum { DEAF_MS = 100, NEWS_BYTES = 16 * 1024, RETRY_MS = 250, RETRY_MS_MAX = 60000 };
 
+struct settling {
+    uint64_t ms, max_ms;
+};
+
 struct watch {
     struct watches *watches;
     struct watch *next, **link;
     struct hook_request request; /* of its rendering; texts below are its own */
-    char *alloc, *task, *user, *order, *alloc_dir, *namespace;
+    char *alloc, *task, *user, *order, *alloc_dir;
     struct results told;  /* what its machine knows */
     struct results said;  /* what is to be told when the splay is over; nothing: none is */
     struct results fresh; /* of the rendering under way */
@@ -48,11 +53,12 @@ struct watch {
     struct io_timer settling, splaying, retrying;
     uint32_t failures;              /* one behind the other that may be over the next time */
     char failure[DESCRIPTION_SIZE]; /* what was told of the last of them */
-    uint64_t settle_ms, settle_max_ms, first_ms; /* first_ms: of what settles, 0: nothing does */
-    bool working;                                /* on the pool */
-    bool changed;                                /* since it began to */
-    bool ended;                                  /* to be freed when it is done */
-    bool can_ask;                                /* for services */
+    struct settling files, facts;   /* of which what changes is left alone */
+    uint64_t first_ms;              /* of what settles, 0: nothing does */
+    bool working;                   /* on the pool */
+    bool changed, news;             /* since it began to: files, and what others know */
+    bool lacks;                     /* something that others know */
+    bool ended;                     /* to be freed when it is done */
     void (*resume)(void *ctx);
     void *resume_ctx;
 };
@@ -162,8 +168,6 @@ static void free_watch(struct watch *watch)
     free(watch->user);
     free(watch->order);
     free(watch->alloc_dir);
-    free(watch->namespace);
-    free(watch->again.services);
     free(watch);
 }
 
@@ -180,6 +184,7 @@ static void end_watch(struct watch *watch)
     io_timer_stop(&watch->settling);
     io_timer_stop(&watch->splaying);
     io_timer_stop(&watch->retrying);
+    asks_close(watch->request.asks);
     for (size_t i = 0; i < watch->marks.count; i++)
         remove_mark(watch, watch->marks.items[i].wd);
     watch->marks.count = 0;
@@ -211,6 +216,7 @@ int hooks_watch_end(const struct hook_request *request, struct err *err)
 {
     (void)err; /* there is nothing that could fail */
     (void)watches_end(request->hooks->watches, request->alloc, request->task, NULL, NULL);
+    asks_end(request->hooks->watches->hooks, request->alloc, request->task);
     return 0;
 }
 
@@ -236,7 +242,7 @@ static void tell(struct watch *watch, const struct results *results, const char 
 static void end_if_idle(struct watch *watch)
 {
     if (watch->marks.count == 0 && watch->said.used == 0 && !watch->working && !watch->changed &&
-        watch->failures == 0 && !watch->again.asks_services)
+        watch->failures == 0 && watch->request.asks->list.count == 0)
         end_watch(watch);
 }
 
@@ -271,6 +277,7 @@ static void on_splay(struct io_timer *timer)
 /* --- rendering --- */
 
 static void render_later(struct watch *watch);
+static void render_now(struct watch *watch);
 
 /* Only as large as it has to be, since it is kept. */
 static void shrink(struct results *results)
@@ -355,6 +362,27 @@ static void fail(struct watch *watch)
                    on_retry, watch);
 }
 
+/* It lacked something, and may still. */
+static void look(struct watch *watch)
+{
+    switch (asks_state(watch->request.asks, &watch->err)) {
+    case ASKS_READY:
+        render_now(watch);
+        break;
+    case ASKS_IN_VAIN:
+        watch->err.recoverable = false; /* who knows says when it is another thing */
+        fail(watch);
+        break;
+    case ASKS_COMPLETE:
+        fail(watch); /* it is something else that is to be tried again */
+        break;
+    case ASKS_LACKING:
+        break;
+    }
+}
+
+static void on_facts(void *ctx);
+
 static void on_rendered(struct io_work *work)
 {
     struct watch *watch = work->ctx;
@@ -362,12 +390,16 @@ static void on_rendered(struct io_work *work)
 
     watch->working = false;
     watch->watches->pooled--;
+    asks_settle(watch->request.asks);
     if (watch->ended) {
         forget_rendering(watch);
         return;
     }
     take_marks(watch);
-    if (watch->err.code != 0) {
+    watch->lacks = watch->err.code == ERR_AGAIN;
+    if (watch->lacks) {
+        look(watch);
+    } else if (watch->err.code != 0) {
         fail(watch);
     } else {
         watch->failures = 0;
@@ -375,10 +407,13 @@ static void on_rendered(struct io_work *work)
     }
     if (watch->again.blind)
         tell(watch, &none, "not all files that templates read can be watched", ERR_LIMIT);
+    if (watch->working)
+        return; /* again: what it lacked was known by then */
     if (watch->changed)
         render_later(watch);
-    else
-        end_if_idle(watch);
+    if (watch->news)
+        on_facts(watch);
+    end_if_idle(watch);
 }
 
 static void render_now(struct watch *watch)
@@ -398,10 +433,8 @@ static void render_now(struct watch *watch)
     watch->again.before_count = 0;
     watch->again.blind = false;
     watch->again.splay_ms = 0;
-    watch->again.asks_services = false;
-    free(watch->again.services);
-    watch->again.services =
-        watch->can_ask ? hooks_services_text(watch->watches->hooks, watch->namespace) : NULL;
+    watch->news = false;
+    asks_begin(watch->request.asks);
     for (uint32_t at = 0; results_next(watch->told.bytes, watch->told.used, &at, &result);) {
         if (result.hook != TASK_HOOK_TEMPLATE || result.kind != RESULT_DATA ||
             !text_equal(result.key, RENDERED_KEY))
@@ -428,33 +461,37 @@ static void on_retry(struct io_timer *timer)
     render_now(timer->ctx);
 }
 
-static void render_later(struct watch *watch)
+static void settle_first(struct watch *watch, const struct settling *settling)
 {
-    uint64_t now_ms = loop_now_ms(), at_ms = now_ms + watch->settle_ms;
+    uint64_t now_ms = loop_now_ms(), at_ms = now_ms + settling->ms;
 
-    if (watch->working) {
-        watch->changed = true;
-        return;
-    }
     if (watch->first_ms == 0)
         watch->first_ms = now_ms;
-    if (at_ms > watch->first_ms + watch->settle_max_ms)
-        at_ms = watch->first_ms + watch->settle_max_ms;
+    if (at_ms > watch->first_ms + settling->max_ms)
+        at_ms = watch->first_ms + settling->max_ms;
     io_timer_start(watch->watches->hooks->loop, &watch->settling, at_ms, on_settled, watch);
 }
 
-/* --- the catalogue's news --- */
-
-void hooks_services_changed(struct hooks *hooks, const char *namespace)
+static void render_later(struct watch *watch)
 {
-    struct watches *watches = hooks->watches;
+    if (watch->working)
+        watch->changed = true;
+    else
+        settle_first(watch, &watch->files);
+}
 
-    for (struct watch *watch = watches->first; watch != NULL; watch = watch->next) {
-        bool asks = watch->working ? watch->can_ask : watch->again.asks_services;
+/* --- others' news --- */
 
-        if (asks && text_equal(watch->namespace, namespace))
-            render_later(watch);
-    }
+static void on_facts(void *ctx)
+{
+    struct watch *watch = ctx;
+
+    if (watch->working)
+        watch->news = true;
+    else if (watch->lacks)
+        look(watch);
+    else
+        settle_first(watch, &watch->facts);
 }
 
 /* --- the kernel's news --- */
@@ -543,14 +580,23 @@ static char *copy_of(const char *text)
     return copy;
 }
 
+static struct settling read_settling(const json_t *order, const char *field)
+{
+    const json_t *times = json_object_get(order, field);
+
+    return (struct settling){(uint64_t)json_integer_value(json_array_get(times, 0)),
+                             (uint64_t)json_integer_value(json_array_get(times, 1))};
+}
+
 static void read_order(struct watch *watch)
 {
     json_t *order = json_loads(watch->order, 0, NULL);
 
     check(order != NULL);
-    watch->settle_ms = (uint64_t)json_integer_value(json_object_get(order, "settle"));
-    watch->settle_max_ms = (uint64_t)json_integer_value(json_object_get(order, "settle_max"));
-    watch->can_ask = json_is_true(json_object_get(order, "can_ask"));
+    watch->files = read_settling(order, "settle");
+    watch->facts = read_settling(order, "settle_facts");
+    watch->request.asks = asks_open(watch->watches->hooks, watch->alloc, watch->task,
+                                    json_object_get(order, "asker"), on_facts, watch);
     json_decref(order);
 }
 
@@ -576,7 +622,6 @@ int hooks_watch(const struct hook_request *request, struct err *err)
     watch->user = copy_of(user);
     watch->order = copy_of(request->order);
     watch->alloc_dir = copy_of(request->alloc_dir);
-    watch->namespace = copy_of(asked->alloc->namespace);
     watch->told = (struct results){malloc(asked->results_bytes + 1), asked->results_bytes,
                                    asked->results_bytes};
     check(watch->told.bytes != NULL);

@@ -2,8 +2,9 @@
  * Identities of tasks: tokens that servers sign, by which whoever has one is known to them.
  *
  * The default one is signed when the alloc is placed and comes with it (SignedIdentities); it does
- * not expire.  Here only those are kept that their tasks see, in the text by which the alloc runs:
- * so a token is durable with what it is for, is never older or newer than that, and goes with it.
+ * not expire.  Here only those are kept that their tasks see, or by whose templates servers may be
+ * asked, in the text by which the alloc runs: so a token is durable with what it is for, is never
+ * older or newer than that, and goes with it.
  * The journal is its owner's only, and whoever prints what is in it hides them
  * (inspect_redact).  Of those that have a name there is only what a task is to have: whose they are
  * and for how long is signed where the whole job is known.  Follows nomad v2.0.6
@@ -129,6 +130,23 @@ void jobspec_check_identities(struct jobspec_work *work, const json_t *task)
 
 /* --- tokens --- */
 
+/* True if templates of TASK may ask servers as it; what one from a file says is not known yet. */
+static bool has_questions(const json_t *task)
+{
+    const json_t *template;
+    size_t i;
+
+    json_array_foreach(json_object_get(task, "Templates"), i, template)
+    {
+        const char *text = text_of(template, "EmbeddedTmpl");
+
+        if (*text_of(template, "SourcePath") != '\0' || strstr(text, "nomadVar") != NULL ||
+            strstr(text, "nomadService") != NULL)
+            return true;
+    }
+    return false;
+}
+
 int jobspec_put_identities(json_t *alloc, const json_t *group, const json_t *sent, struct err *err)
 {
     const json_t *signed_ones = json_object_get(sent, "SignedIdentities"), *task;
@@ -138,8 +156,10 @@ int jobspec_put_identities(json_t *alloc, const json_t *group, const json_t *sen
     {
         const char *name = text_of(task, "Name"), *token = text_of(signed_ones, name);
 
-        if (!is_seen(json_object_get(task, "Identity")))
-            continue;
+        bool is_needed = is_seen(json_object_get(task, "Identity"));
+
+        if (!is_needed && !(has_questions(task) && spec_is_token(token)))
+            continue; /* servers before 1.4 have none */
         if (!spec_is_token(token))
             return err_set(err, ERR_CORRUPT,
                            "the server sent no identity of the task \"%.60s\", which asks for it",
@@ -196,9 +216,10 @@ void decode_identities(struct decoding *decoding, const json_t *alloc, const jso
         *to = (struct spec_identity){.token = "", .file = ""};
         decode_named(decoding, from, &spec->tasks[i]);
         spec->tasks[i].has_consul_token = decoding_bool(decoding, from, "ConsulIdentity");
+        if (is_seen(block) || has_questions(from))
+            to->token = decoding_text(decoding, tokens, spec->tasks[i].name, SPEC_TOKEN_SIZE);
         if (!is_seen(block))
             continue;
-        to->token = decoding_text(decoding, tokens, spec->tasks[i].name, SPEC_TOKEN_SIZE);
         to->env = decoding_bool(decoding, block, "Env");
         if (decoding_bool(decoding, block, "File"))
             to->file = arena_text(&decoding->holder->arena, file_of(block, room));

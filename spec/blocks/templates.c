@@ -87,7 +87,7 @@ static int read_text(const json_t *template, struct err *err)
     const char *data = text_of(template, "EmbeddedTmpl");
     struct template *read;
     int code = template_parse(data, strlen(data), text_of(template, "LeftDelim"),
-                              text_of(template, "RightDelim"), &read, err);
+                              text_of(template, "RightDelim"), true, &read, err);
 
     if (code == 0)
         template_free(read);

@@ -74,24 +74,49 @@ static int read_file(void *ctx, const char *path, char **ret_text, size_t *ret_l
     return code;
 }
 
-/* The same of all templates of a task: they are asked for once. */
-static const json_t *ask_services(void *ctx, struct err *err)
+static json_t *ask_daemon(const char *question, struct err *err)
 {
-    static json_t *services;
+    json_t *answer = NULL;
 
-    (void)ctx;
-    if (services != NULL)
-        return services;
-    say(RENDER_ASKS_SERVICES, "", 0);
+    say(RENDER_ASKS_OTHERS, question, strlen(question));
     struct message message = await();
-    if (message.kind == RENDER_SERVICES) {
-        services = json_loadb(message.bytes, message.length, JSON_ALLOW_NUL, NULL);
-        check(json_is_array(services));
+    if (message.kind == RENDER_ANSWER) {
+        answer = json_loadb(message.bytes, message.length, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
+        if (answer == NULL) /* a name in it has a NUL byte */
+            (void)err_set(err, ERR_INVALID, "what others tell of it cannot be read");
     } else {
         (void)rendering_failure_read((const uint8_t *)message.bytes, message.length, err);
     }
     free(message.bytes);
-    return services;
+    return answer;
+}
+
+/* The same of all templates of a task: each question is asked until it is answered, once. */
+static const json_t *ask_others(void *ctx, const struct spec_question *question, bool needed,
+                                struct err *err)
+{
+    static const char *const kinds[] = {
+#define X(name, text) text,
+        SPEC_QUESTIONS(X)
+#undef X
+    };
+    static json_t *answers;
+    json_t *asked = json_pack("{s:s, s:s, s:s, s:b}", "kind", kinds[question->kind], "namespace",
+                              question->namespace, "name", question->name, "needed", needed);
+    char *text = json_dumps(asked, JSON_COMPACT);
+
+    (void)ctx;
+    check(text != NULL); /* all of it is UTF-8 */
+    json_decref(asked);
+    if (answers == NULL)
+        answers = json_object();
+    json_t *answer = json_object_get(answers, text);
+    if (answer == NULL) {
+        answer = ask_daemon(text, err);
+        check(answer == NULL || json_object_set_new(answers, text, answer) == 0);
+    }
+    free(text);
+    return answer;
 }
 
 static void render(json_t *names, const json_t *how, const struct message *text)
@@ -106,14 +131,15 @@ static void render(json_t *names, const json_t *how, const struct message *text)
         .ctx = names,
         .find = find_name,
         .read = read_file,
-        .services = ask_services,
+        .ask = ask_others,
         .now_unix_ns = json_integer_value(json_object_get(how, "now")),
         .asks_time = &asks_time,
         .strict = json_is_true(json_object_get(how, "strict")),
     };
 
-    int code = template_parse(text->bytes, text->length, text_of(how, "left"),
-                              text_of(how, "right"), &template, &err);
+    int code =
+        template_parse(text->bytes, text->length, text_of(how, "left"), text_of(how, "right"),
+                       json_is_true(json_object_get(how, "alone")), &template, &err);
     if (code == 0) {
         code = template_render(template, &world, &made, &length, &err);
         template_free(template);

@@ -12,6 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What is in quotes, which may be cut, and so may what is behind it. */
+static void hide_quoted(char *text)
+{
+    char *quote = strchr(text, '"');
+
+    if (quote != NULL && (size_t)(quote - text) < ERR_TEXT_SIZE - sizeof("[hidden]"))
+        memcpy(quote, "[hidden]", sizeof("[hidden]"));
+}
+
 json_t *template_fail(struct evaluating *evaluating, int code, const char *format, ...)
 {
     char text[ERR_TEXT_SIZE];
@@ -22,6 +31,8 @@ json_t *template_fail(struct evaluating *evaluating, int code, const char *forma
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof(text), format, arguments); /* may be cut */
     va_end(arguments);
+    if (evaluating->traced != NULL && evaluating->calls > 0)
+        hide_quoted(text);
     text_clean(text);
     text_whole(text);
     evaluating->code =
@@ -137,6 +148,11 @@ static json_t *get_fields(struct evaluating *evaluating, const struct operand *o
         const char *name = operand->fields[i];
         json_t *field = json_object_get(value, name);
 
+        if (variable_field(evaluating, value, name, &field)) {
+            json_decref(value);
+            value = field;
+            continue;
+        }
         if (!json_is_object(value) && !json_is_null(value))
             (void)template_fail(evaluating, ERR_INVALID, "can't evaluate field %.60s", name);
         else if (field == NULL && evaluating->world->strict)
@@ -163,7 +179,10 @@ static json_t *call_function(struct evaluating *evaluating, const struct operand
                                                             : "at most ",
                              count < function->min ? function->min : function->max,
                              function->max == 1 ? "" : "s", count);
-    return template_charge(evaluating, 1) ? function->run(&call) : NULL;
+    evaluating->calls++;
+    json_t *value = template_charge(evaluating, 1) ? function->run(&call) : NULL;
+    evaluating->calls--;
+    return value;
 }
 
 /* OPERAND alone, without arguments. */
@@ -513,7 +532,10 @@ int template_render(const struct template *template, const struct template_world
     declare(evaluating, "", json_null());
     walk(evaluating, template->first, json_null());
     forget(evaluating, 0);
-    int code = evaluating->code;
+    variables_forget(evaluating);
+    int code = evaluating->lacks && evaluating->code != ERR_LIMIT
+                   ? err_set(err, ERR_AGAIN, "template: it lacks what it asks for")
+                   : evaluating->code;
     if (code == 0) {
         *ret_text = evaluating->out;
         *ret_length = evaluating->out_length;

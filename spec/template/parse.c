@@ -21,6 +21,7 @@ struct reading {
     unsigned ranges; /* that are open */
     const char **variables;
     size_t variables_count; /* that are declared; the first is the data, "" */
+    bool alone;             /* the node has no servers */
     bool in_action, trims;  /* the text behind the last action loses its first spaces */
     struct err *err;
     int code;
@@ -282,7 +283,7 @@ static void take_word(struct reading *reading, struct operand *operand)
     }
     operand->kind = OPERAND_FUNCTION;
     operand->name = name;
-    operand->function = function_find(name, &why);
+    operand->function = function_find(name, reading->alone, &why);
     if (operand->function == NULL && why != NULL)
         fail(reading, "function \"%s\" %s", name, why);
     else if (operand->function == NULL)
@@ -637,7 +638,7 @@ static enum end take_list(struct reading *reading, struct node **last)
     return end;
 }
 
-int template_parse(const char *text, size_t length, const char *left, const char *right,
+int template_parse(const char *text, size_t length, const char *left, const char *right, bool alone,
                    struct template **ret_template, struct err *err)
 {
     struct template *template = calloc(1, sizeof(*template));
@@ -649,6 +650,7 @@ int template_parse(const char *text, size_t length, const char *left, const char
         .left = *left == '\0' ? "{{" : left,
         .right = *right == '\0' ? "}}" : right,
         .line = 1,
+        .alone = alone,
         .err = err,
     };
 

@@ -34,8 +34,9 @@ struct function {
     function_run *run;
 };
 
-/* The function NAME, or NULL; RET_WHY then says why it is not here, NULL: there is no such. */
-const struct function *function_find(const char *name, const char **ret_why);
+/* The function NAME, or NULL; RET_WHY then says why it is not here, on a node that is ALONE or not,
+ * NULL: there is no such. */
+const struct function *function_find(const char *name, bool alone, const char **ret_why);
 
 struct pipe;
 
@@ -108,6 +109,8 @@ struct variable {
 
 enum leaving { LEAVING_NOT, LEAVING_BREAK, LEAVING_CONTINUE };
 
+struct traced;
+
 struct evaluating {
     const struct template *template;
     const struct template_world *world;
@@ -116,12 +119,17 @@ struct evaluating {
     char *out;                               /* owned; NULL: nothing yet */
     size_t out_length, out_size;
     unsigned steps, depth, line;
+    unsigned calls; /* of functions, one in the other */
     enum leaving leaving;
+    struct traced *traced; /* values that came of variables of servers (variables.c) */
+    bool lacks;            /* an answer that is not there yet */
     struct err *err;
     int code; /* the first error */
 };
 
-/* Tells the first error, with its line; returns NULL. */
+/* Tells the first error, with its line; returns NULL.  What a function shows of values, which
+ * stands in quotes, is hidden once the template has seen a variable of servers: its items are
+ * secrets. */
 json_t *template_fail(struct evaluating *evaluating, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -134,6 +142,21 @@ json_t *template_text(struct evaluating *evaluating, const char *text, size_t le
 
 /* What the template that is defined by NAME says of DOT, as a text. */
 json_t *template_execute(struct evaluating *evaluating, const char *name, json_t *dot);
+
+/* --- variables.c --- */
+
+/* VARIABLE, as Nomad has it, was given to the template: a new reference to its items. */
+json_t *variable_items(struct evaluating *evaluating, const json_t *variable);
+
+/* The same of what a list tells of one: a new reference to its path, which is what it is printed
+ * as. */
+json_t *variable_listed(struct evaluating *evaluating, const json_t *metadata);
+
+/* True if VALUE came of a variable and has NAME beside what it is: a new reference. */
+bool variable_field(struct evaluating *evaluating, const json_t *value, const char *name,
+                    json_t **ret_field);
+
+void variables_forget(struct evaluating *evaluating);
 
 /* Go's %v of VALUE, the caller's (free). */
 char *template_print(const json_t *value);

@@ -20,14 +20,14 @@ struct fixture {
     struct task_spec task;
     struct alloc_spec alloc;
     const char *environment[8];
-    const struct hooks_fetch *fetch;                       /* NULL: nothing is */
-    const struct hooks_connect *connect;                   /* NULL: there is no Consul */
-    const struct hooks_templates *templates;               /* NULL: nobody is told of them */
-    const struct hooks_signer *signer;                     /* NULL: nobody signs identities */
-    char parser[PATH_SIZE];                                /* what renders them */
-    json_t *(*services)(void *ctx, const char *namespace); /* of the fixture; NULL: none are */
-    struct hooks_network network;   /* handed over if it says where it is kept */
-    char alloc_dir[512], root[512]; /* root: of the alloc */
+    const struct hooks_fetch *fetch;         /* NULL: nothing is */
+    const struct hooks_connect *connect;     /* NULL: there is no Consul */
+    const struct hooks_templates *templates; /* NULL: nobody is told of them */
+    const struct hooks_signer *signer;       /* NULL: nobody signs identities */
+    char parser[PATH_SIZE];                  /* what renders them */
+    const struct hooks_facts *facts;         /* NULL: there are only files */
+    struct hooks_network network;            /* handed over if it says where it is kept */
+    char alloc_dir[512], root[512];          /* root: of the alloc */
 
     /* The last outcome. */
     bool asked, answered;
@@ -81,8 +81,7 @@ static inline void start_hooks(struct fixture *fixture, const char *denylist)
         .templates = fixture->templates,
         .signer = fixture->signer,
         .parser = fixture->parser,
-        .services = fixture->services,
-        .services_ctx = fixture,
+        .facts = fixture->facts,
         .network = fixture->network.state_dir != NULL ? &fixture->network : NULL,
     };
 

@@ -6,6 +6,13 @@
 
 #include "fsm/policy.h"
 
+struct wished {
+    const struct spec_question *question;
+    void (*news)(void *ctx);
+    void *ctx;
+    char *text;
+};
+
 struct rendered_task {
     struct spec_template templates[3];
     struct hooks_templates told;
@@ -17,8 +24,12 @@ struct rendered_task {
     char text[DESCRIPTION_SIZE];
     bool restarts;
     uint64_t signals;
-    const char *registered; /* a JSON list of what is, in the namespace of the alloc */
-    unsigned questions;     /* what it is was asked so often */
+    struct hooks_facts facts;
+    const char *answers;       /* to questions, a JSON object; none: nobody knows */
+    struct err refusal;        /* and why */
+    struct wished wishes[256]; /* those that have a question */
+    unsigned questions;        /* that were asked in all */
+    char waits[DESCRIPTION_SIZE];
 };
 
 static struct rendered_task rendered;
@@ -164,15 +175,86 @@ static struct spec_template template_of(const char *data, const char *destinatio
     };
 }
 
-static json_t *tell_services(void *ctx, const char *namespace)
-{
-    const struct fixture *fixture = ctx;
-    json_t *list = json_loads(rendered.registered, 0, NULL);
+/* --- what others know --- */
 
-    assert_string_equal(namespace, fixture->alloc.namespace);
-    assert_non_null(list);
+static void *want(void *ctx, const struct spec_question *question, void (*news)(void *news_ctx),
+                  void *news_ctx)
+{
+    size_t i = 0;
+
+    assert_ptr_equal(ctx, &rendered);
+    while (rendered.wishes[i].question != NULL)
+        assert_true(++i < COUNT_OF(rendered.wishes));
+    rendered.wishes[i] = (struct wished){.question = question, .news = news, .ctx = news_ctx};
     rendered.questions++;
-    return list;
+    return &rendered.wishes[i];
+}
+
+static const char *known(void *ctx, const void *wanted, struct err *err)
+{
+    static const char *const kinds[] = {"services", "service", "variable", "variables"};
+    struct wished *wish = &rendered.wishes[(const struct wished *)wanted - rendered.wishes];
+    json_t *answers = json_loads(rendered.answers, 0, NULL);
+    char key[128];
+
+    assert_ptr_equal(ctx, &rendered);
+    assert_non_null(answers);
+    assert_non_null(wish->question);
+    assert_string_equal(wish->question->namespace, "default");
+    assert_string_equal(wish->question->asker->token, "its token");
+    assert_true(
+        text_format(key, sizeof(key), "%s %s", kinds[wish->question->kind], wish->question->name));
+    free(wish->text);
+    wish->text = json_dumps(json_object_get(answers, key), JSON_COMPACT | JSON_ENCODE_ANY);
+    json_decref(answers);
+    if (wish->text == NULL)
+        *err = rendered.refusal;
+    return wish->text;
+}
+
+static void forget(void *ctx, void *wanted)
+{
+    struct wished *wish = wanted;
+
+    assert_ptr_equal(ctx, &rendered);
+    free(wish->text);
+    *wish = (struct wished){0};
+}
+
+/* Others know ANSWERS now, and say so. */
+static void tell_answers(const char *answers)
+{
+    rendered.answers = answers;
+    for (size_t i = 0; i < COUNT_OF(rendered.wishes); i++) {
+        if (rendered.wishes[i].question != NULL)
+            rendered.wishes[i].news(rendered.wishes[i].ctx);
+    }
+}
+
+static unsigned count_wishes(void)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i < COUNT_OF(rendered.wishes); i++)
+        count += rendered.wishes[i].question != NULL;
+    return count;
+}
+
+/* The hooks are gone, and have not said so. */
+static void forget_all(void)
+{
+    for (size_t i = 0; i < COUNT_OF(rendered.wishes); i++)
+        forget(&rendered, &rendered.wishes[i]);
+}
+
+static void on_waits(void *ctx, const char *alloc, const char *task, const char *text)
+{
+    struct fixture *fixture = ctx;
+
+    assert_string_equal(alloc, ALLOC_ID);
+    assert_string_equal(task, "web");
+    (void)text_copy(rendered.waits, sizeof(rendered.waits), text); /* same size */
+    loop_stop(fixture->loop);
 }
 
 static int make(void **state)
@@ -180,10 +262,14 @@ static int make(void **state)
     int code = fixture_make(state);
     struct fixture *fixture = *state;
 
-    rendered =
-        (struct rendered_task){.told = {.ctx = fixture, .changed = on_changed}, .registered = "[]"};
-    fixture->services = tell_services;
+    rendered = (struct rendered_task){
+        .told = {.ctx = fixture, .changed = on_changed, .waits = on_waits},
+        .facts = {.ctx = &rendered, .want = want, .known = known, .forget = forget},
+        .answers = "{}"};
+    fixture->facts = &rendered.facts;
     fixture->templates = &rendered.told;
+    fixture->alloc.group = "front";
+    fixture->task.identity.token = "its token";
     start_hooks(fixture, NULL);
     rendered.templates[0] = template_of("{{ file \"local/a\" }}", "local/noop", SPEC_CHANGE_NOOP);
     rendered.templates[1] =
@@ -206,7 +292,9 @@ static int end(void **state)
 
     fixture->task.templates_count = 0;
     (void)strip_task(fixture);
-    return fixture_remove(state);
+    int code = fixture_remove(state);
+    forget_all();
+    return code;
 }
 
 static void start(struct fixture *fixture)
@@ -221,6 +309,7 @@ static void come_back(struct fixture *fixture)
     hooks_free(fixture->hooks);
     fixture->hooks = NULL;
     loop_free(fixture->loop);
+    forget_all();
     fixture->loop = loop_new();
     start_hooks(fixture, NULL);
 }
@@ -420,72 +509,71 @@ static void ask_for_web(unsigned number)
         "{{ range nomadService \"web\" }}{{ .Port }},{{ else }}none{{ end }}";
 }
 
-static void test_services_are_told_to_who_asks_for_them(void **state)
+static void test_what_others_know_is_told_to_who_asks_for_it(void **state)
 {
     struct fixture *fixture = *state;
 
     start(fixture);
     assert_int_equal(rendered.questions, 0); /* nobody does */
-    hooks_services_changed(fixture->hooks, "default");
-    assert_quiet(fixture, 0, "b");
-    assert_int_equal(rendered.questions, 0);
     ask_for_web(0);
-    rendered.registered = "[" WEB("8080") "," WEB("80") "]";
+    rendered.answers = "{\"service web\": [" WEB("8080") "," WEB("80") "]}";
     assert_int_equal(run_template(fixture, PHASE_PRESTART), 0);
     assert_int_equal(rendered.questions, 1);
     assert_says(fixture, "noop", "80,8080,"); /* in the order of their ids */
+    assert_int_equal(run_template(fixture, PHASE_PRESTART), 0);
+    assert_int_equal(rendered.questions, 1); /* it is known for as long as the task is there */
+    assert_int_equal(run_template(fixture, PHASE_STOP), 0);
+    assert_int_equal(count_wishes(), 0);
 }
 
-static void test_services_that_others_know_cannot_be_asked_for(void **state)
+static void test_what_nobody_knows_here_cannot_be_asked_for(void **state)
 {
     struct fixture *fixture = *state;
 
-    fixture->services = NULL;
+    fixture->facts = NULL;
     come_back(fixture);
     ask_for_web(0);
     assert_int_equal(run_template(fixture, PHASE_PRESTART), ERR_REFUSED);
+    rendered.templates[0].data = "{{ nomadVar \"a\" }}";
+    assert_int_equal(run_template(fixture, PHASE_PRESTART), ERR_INVALID);
+    assert_non_null(strstr(fixture->text, "needs a server, which this node has not"));
 }
 
-static void test_change_of_services_is_told_as_their_template_asks(void **state)
+static void test_change_of_what_others_know_is_told_as_its_template_asks(void **state)
 {
     struct fixture *fixture = *state;
 
     ask_for_web(1);
+    rendered.answers = "{\"service web\": []}";
     start(fixture);
     assert_says(fixture, "signal", "none");
-    rendered.registered = "[" WEB("80") "]";
-    hooks_services_changed(fixture->hooks, "default");
+    tell_answers("{\"service web\": [" WEB("80") "]}");
     await_telling(fixture, 1);
     assert_int_equal(rendered.signals, 1u << 9);
     assert_says(fixture, "signal", "80,");
-    unsigned questions = rendered.questions;
-    rendered.registered = "[{\"ServiceName\": \"other\"}," WEB("80") "]";
-    hooks_services_changed(fixture->hooks, "default");
-    while (rendered.questions == questions)
-        run_for_a_moment(fixture);
+    tell_answers("{\"service web\": [" WEB("80") "], \"more\": 1}");
     assert_quiet(fixture, 1, "c"); /* it says the same */
-    rendered.registered = "[]";
-    hooks_services_changed(fixture->hooks, "other"); /* whatever that is */
-    hooks_services_changed(fixture->hooks, "default");
+    tell_answers("{\"service web\": []}");
     await_telling(fixture, 2);
     assert_says(fixture, "signal", "none");
 }
 
 /* Nothing else keeps the watch, and what is written in a file is only known when it is read. */
-static void test_services_alone_are_watched_whoever_asks(void **state)
+static void test_what_others_know_alone_is_watched_whoever_asks(void **state)
 {
+    static const char asks[] = "{{ range nomadServices }}{{ .Name }}{{ end }}";
     struct fixture *fixture = *state;
 
-    put(fixture, "asks.tpl", "{{ range nomadServices }}{{ .Name }}{{ end }}");
+    put(fixture, "asks.tpl", asks);
     rendered.templates[0] = rendered.templates[1];
     rendered.templates[0].data = "";
     rendered.templates[0].source = "local/asks.tpl";
-    rendered.templates[1] = template_of("{{ range nomadServices }}{{ .Name }}{{ end }}",
-                                        "local/alone", SPEC_CHANGE_NOOP);
+    rendered.templates[1] = template_of(asks, "local/alone", SPEC_CHANGE_NOOP);
     fixture->task.templates_count = 2;
+    rendered.answers = "{\"services \": []}";
     start(fixture);
     assert_says(fixture, "signal", "");
-    rendered.registered = "[" WEB("80") "]";
+    rendered.answers = "{\"services \": [{\"ServiceName\": \"web\"}]}";
     come_back(fixture);
     assert_int_equal(run_template(fixture, PHASE_POSTSTART), 0);
     await_telling(fixture, 1);
@@ -496,10 +584,132 @@ static void test_services_alone_are_watched_whoever_asks(void **state)
     rendered.templates[0].change = SPEC_CHANGE_SIGNAL;
     rendered.results_bytes = 0;
     start(fixture);
-    rendered.registered = "[{\"ServiceName\": \"db\"}]";
-    hooks_services_changed(fixture->hooks, "default");
+    tell_answers("{\"services \": [{\"ServiceName\": \"db\"}]}");
     await_telling(fixture, 2);
     assert_says(fixture, "alone", "db");
+}
+
+#define VARIABLE(value)                                                                            \
+    "{\"variable a/b\": {\"Path\": \"a/b\", \"Items\": {\"x\": \"" value                           \
+    "\"}}, \"variable c\": null}"
+
+static void begin_start(struct fixture *fixture)
+{
+    const struct hook_run run = {.phase = PHASE_PRESTART,
+                                 .hook = TASK_HOOK_TEMPLATE,
+                                 .alloc = &fixture->alloc,
+                                 .task = &fixture->task};
+
+    fixture->answered = false;
+    hook_run(fixture->hooks, &run, on_rendered, fixture);
+}
+
+static void test_start_waits_for_what_is_not_known_and_says_so(void **state)
+{
+    struct fixture *fixture = *state;
+
+    rendered.templates[0].data =
+        "{{ with nomadVar \"a/b\" }}{{ .x }}{{ nomadVarExists \"c\" }}{{ end }}";
+    rendered.templates[1].data = "{{ with nomadVar \"d\" }}x{{ end }}{{ nomadService \"web\" }}";
+    rendered.templates[2].data = "{{ (nomadVar \"e\").f }}"; /* which makes no sense by now */
+    rendered.templates[2].strict = true;
+    begin_start(fixture);
+    while (rendered.waits[0] == '\0')
+        loop_run(fixture->loop);
+    assert_string_equal(rendered.waits,
+                        "Missing: nomad.service(web), nomad.var.block(a/b@default.global), "
+                        "nomad.var.block(d@default.global), and 1 more");
+    assert_false(fixture->answered);
+    tell_answers("{\"variable a/b\": null, \"variable d\": null}"); /* it is still not there */
+    assert_false(fixture->answered);
+    rendered.templates[0].data = ""; /* who has begun has its own */
+    tell_answers("{\"variable a/b\": {\"Items\": {\"x\": \"y\"}}, \"variable c\": null,"
+                 " \"variable d\": {\"Items\": {\"n\": \"\"}}, \"service web\": [],"
+                 " \"variable e\": {\"Items\": {\"f\": \"g\"}}}");
+    while (!fixture->answered)
+        loop_run(fixture->loop);
+    assert_int_equal(fixture->outcome.code, 0);
+    assert_says(fixture, "noop", "yfalse");
+    assert_says(fixture, "restart", "g");
+}
+
+static void test_start_ends_by_what_is_refused_for_good(void **state)
+{
+    struct fixture *fixture = *state;
+
+    rendered.templates[0].data = "{{ with nomadVar \"a/b\" }}{{ .x }}{{ end }}";
+    rendered.refusal = (struct err){.code = ERR_REFUSED, .text = "Permission denied"};
+    assert_int_equal(run_template(fixture, PHASE_PRESTART), ERR_REFUSED);
+    assert_string_equal(fixture->text, "nomad.var.block(a/b@default.global): Permission denied");
+    assert_false(fixture->outcome.recoverable);
+}
+
+/* Nothing of it is written any more when the task is taken away. */
+static void test_start_that_nobody_waits_for_ends_and_is_told(void **state)
+{
+    struct fixture *fixture = *state;
+
+    rendered.templates[0].data = "{{ with nomadVar \"a/b\" }}{{ .x }}{{ end }}";
+    for (int waits = 0; waits < 2; waits++) {
+        begin_start(fixture);
+        for (int i = 0; i < 20 * waits; i++)
+            run_for_a_moment(fixture);
+        hooks_abort(fixture->hooks, ALLOC_ID, "web");
+        while (!fixture->answered)
+            loop_run(fixture->loop);
+        assert_int_equal(fixture->outcome.code, ERR_CANCELED);
+        assert_int_equal(run_template(fixture, PHASE_STOP), 0);
+        assert_int_equal(count_wishes(), 0);
+    }
+    begin_start(fixture);
+    come_back(fixture); /* while it renders */
+    begin_start(fixture);
+    for (int i = 0; i < 20; i++)
+        run_for_a_moment(fixture);
+}
+
+static void test_what_is_known_no_more_stays_as_it_is(void **state)
+{
+    struct fixture *fixture = *state;
+
+    rendered.templates[1].data =
+        "{{ with nomadVar \"a/b\" }}{{ .x }}{{ end }}{{ if nomadVarExists \"c\" }}!{{ end }}";
+    rendered.answers = VARIABLE("1");
+    start(fixture);
+    tell_answers("{\"variable a/b\": null, \"variable c\": null}"); /* it is deleted */
+    assert_quiet(fixture, 0, "c");
+    assert_says(fixture, "signal", "1");
+    rendered.answers = "{}"; /* the daemon comes back, and nobody answers */
+    come_back(fixture);
+    assert_int_equal(run_template(fixture, PHASE_POSTSTART), 0);
+    for (int i = 0; i < 20; i++)
+        run_for_a_moment(fixture);
+    assert_int_equal(rendered.tellings, 0);
+    assert_says(fixture, "signal", "1");
+    tell_answers(VARIABLE("1"));
+    assert_quiet(fixture, 0, "c");
+    rendered.answers = "{}";
+    come_back(fixture);
+    assert_int_equal(run_template(fixture, PHASE_POSTSTART), 0);
+    for (int i = 0; i < 20; i++)
+        run_for_a_moment(fixture);
+    tell_answers(VARIABLE("2")); /* it was changed meanwhile */
+    await_telling(fixture, 1);
+    assert_int_equal(rendered.signals, 1u << 9);
+    assert_says(fixture, "signal", "2");
+}
+
+static void test_questions_of_a_task_have_a_bound(void **state)
+{
+    struct fixture *fixture = *state;
+
+    rendered.templates[0].data =
+        "{{ range loop 300 }}{{ nomadVarExists (print \"v\" .) }}{{ end }}";
+    assert_int_equal(run_template(fixture, PHASE_PRESTART), ERR_LIMIT);
+    assert_non_null(strstr(fixture->text, "ask for more than 256 things"));
+    assert_int_equal(count_wishes(), 256);
+    assert_int_equal(run_template(fixture, PHASE_STOP), 0);
+    assert_int_equal(count_wishes(), 0);
 }
 
 /* Puts a program in the place of the renderer. */
@@ -534,6 +744,8 @@ static void test_renderer_that_fails_fails_what_it_renders(void **state)
          "as it should", true},
         {"#!/bin/sh\nprintf 's\\2\\0\\0' >&3; kill -ABRT $$\n", ERR_IO, "signal 6", false},
         {"#!/bin/sh\nprintf 'c\\1\\0\\0\\0a' >&3; exec sleep 1000\n", ERR_CORRUPT, "as it should",
+         true},
+        {"#!/bin/sh\nprintf 'c\\2\\0\\0\\0{}' >&3; exec sleep 1000\n", ERR_CORRUPT, "as it should",
          true},
     };
     struct fixture *fixture = *state;
@@ -613,10 +825,15 @@ int main(void)
         TEST(test_template_that_is_rendered_once_is_left),
         TEST(test_templates_reach_the_directory_of_the_alloc),
         TEST(test_files_of_the_alloc_are_no_files_for_templates),
-        TEST(test_services_are_told_to_who_asks_for_them),
-        TEST(test_services_that_others_know_cannot_be_asked_for),
-        TEST(test_change_of_services_is_told_as_their_template_asks),
-        TEST(test_services_alone_are_watched_whoever_asks),
+        TEST(test_what_others_know_is_told_to_who_asks_for_it),
+        TEST(test_what_nobody_knows_here_cannot_be_asked_for),
+        TEST(test_change_of_what_others_know_is_told_as_its_template_asks),
+        TEST(test_what_others_know_alone_is_watched_whoever_asks),
+        TEST(test_start_waits_for_what_is_not_known_and_says_so),
+        TEST(test_start_ends_by_what_is_refused_for_good),
+        TEST(test_start_that_nobody_waits_for_ends_and_is_told),
+        TEST(test_what_is_known_no_more_stays_as_it_is),
+        TEST(test_questions_of_a_task_have_a_bound),
         TEST(test_renderer_that_fails_fails_what_it_renders),
         TEST(test_failure_that_may_be_over_is_tried_again),
     };

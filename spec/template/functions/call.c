@@ -33,6 +33,51 @@ json_t *call_give_text(const struct call *call, const char *text)
     return call_give(call, text, strlen(text));
 }
 
+json_t *call_give_made(const struct call *call, json_t *made)
+{
+    if (call->evaluating->code == 0)
+        return made;
+    json_decref(made);
+    return NULL;
+}
+
+const json_t *call_ask(const struct call *call, enum spec_question_kind kind, const char *namespace,
+                       const char *name, bool needed)
+{
+    const struct spec_question question = {.kind = kind, .namespace = namespace, .name = name};
+    const struct template_world *world = call->evaluating->world;
+    struct err err = {0};
+
+    if (call->evaluating->code != 0)
+        return NULL;
+    const json_t *answer = world->ask(world->ctx, &question, needed, &err);
+    if (answer == NULL && err.code == ERR_AGAIN)
+        call->evaluating->lacks = true;
+    else if (answer == NULL)
+        (void)template_fail(call->evaluating, err.code, "%s: %.120s", call->name, err.text);
+    else if (!call_charge(call, 16 * json_array_size(answer)))
+        return NULL;
+    return answer;
+}
+
+bool call_check_region(const struct call *call, const char *region)
+{
+    static const char name[] = "node.region";
+    const struct template_world *world = call->evaluating->world;
+    const char *own = world->find(world->ctx, name, strlen(name));
+
+    if (*region == '\0' || (own != NULL && text_equal(region, own)))
+        return true;
+    (void)template_fail(call->evaluating, ERR_INVALID, "%s: no path to region \"%.60s\"",
+                        call->name, region);
+    return false;
+}
+
+bool text_is_of(const char *text, size_t length, const char *characters)
+{
+    return length > 0 && strspn(text, characters) >= length;
+}
+
 void growing_add(struct growing *to, const char *text, size_t length)
 {
     to->full = to->full || length > TEMPLATE_BYTES_MAX - to->length;

@@ -1,6 +1,7 @@
 /*
  * The functions that templates have: Go's own, and those of consul-template (and so of Nomad) that
- * need no more than the environment, a file, the time, what is registered, and their arguments.
+ * need no more than the environment, a file, the time, what is registered, variables, and their
+ * arguments.
  */
 #include "spec/template/functions/part.h"
 
@@ -8,7 +9,8 @@ static const struct function *const tables[] = {
     template_world_functions, template_services_functions,  template_texts_functions,
     template_cases_functions, template_encodings_functions, template_json_functions,
     template_maps_functions,  template_print_functions,     template_regex_functions,
-    template_time_functions,  template_values_functions,    template_yaml_functions,
+    template_time_functions,  template_values_functions,    template_variables_functions,
+    template_yaml_functions,
 };
 
 /* Those of consul-template, and Go, that are not here, and why. */
@@ -34,10 +36,6 @@ static const struct {
     {"ls", "needs Consul, which this node has not"},
     {"node", "needs Consul, which this node has not"},
     {"nodes", "needs Consul, which this node has not"},
-    {"nomadVar", "needs a server, which this node has not"},
-    {"nomadVarExists", "needs a server, which this node has not"},
-    {"nomadVarList", "needs a server, which this node has not"},
-    {"nomadVarListSafe", "needs a server, which this node has not"},
     {"partitions", "needs Consul, which this node has not"},
     {"peerings", "needs Consul, which this node has not"},
     {"pkiCert", "needs Vault, which this node has not"},
@@ -59,13 +57,18 @@ static const struct {
     {"writeToFile", "is not supported: use another template block"},
 };
 
-const struct function *function_find(const char *name, const char **ret_why)
+const struct function *function_find(const char *name, bool alone, const char **ret_why)
 {
     *ret_why = NULL;
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
         for (const struct function *row = tables[i]; row->name != NULL; row++) {
-            if (text_equal(row->name, name))
-                return row;
+            bool lacks_server = alone && tables[i] == template_variables_functions;
+
+            if (!text_equal(row->name, name))
+                continue;
+            if (lacks_server)
+                *ret_why = "needs a server, which this node has not";
+            return lacks_server ? NULL : row;
         }
     }
     for (size_t i = 0; i < COUNT_OF(elsewhere); i++) {

@@ -32,6 +32,22 @@ struct growing {
 void growing_add(struct growing *to, const char *text, size_t length);
 json_t *call_give_grown(const struct call *call, struct growing *grown); /* which is freed */
 
+/* The answer to what KIND and NAME ask for in NAMESPACE, "": that of the alloc; borrowed.  NULL: it
+ * is not known yet, or an error is told. */
+const json_t *call_ask(const struct call *call, enum spec_question_kind kind, const char *namespace,
+                       const char *name, bool needed);
+
+/* True if REGION, "": any, is that of the node; else an error is told. */
+bool call_check_region(const struct call *call, const char *region);
+
+#define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+
+/* True if the LENGTH bytes of TEXT, one at least, are all among CHARACTERS. */
+bool text_is_of(const char *text, size_t length, const char *characters);
+
+/* MADE, or NULL where an error is told. */
+json_t *call_give_made(const struct call *call, json_t *made);
+
 /* The bytes of the character at AT, which is not at the end of a text. */
 size_t character_size(const char *at);
 
@@ -51,6 +67,6 @@ extern const struct function template_world_functions[], template_services_funct
     template_texts_functions[], template_cases_functions[], template_encodings_functions[],
     template_json_functions[], template_maps_functions[], template_print_functions[],
     template_regex_functions[], template_time_functions[], template_values_functions[],
-    template_yaml_functions[];
+    template_variables_functions[], template_yaml_functions[];
 
 #endif

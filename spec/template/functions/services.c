@@ -12,18 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
-
 /* What is asked for: [TAG.]NAME[@REGION]. */
 struct query {
     const char *tag, *name, *region;
     size_t tag_length, name_length; /* 0: none */
 };
-
-static bool is_of(const char *text, size_t length, const char *characters)
-{
-    return length > 0 && strspn(text, characters) >= length;
-}
 
 /* False: TEXT asks for nothing. */
 static bool read_query(const char *text, struct query *query)
@@ -37,38 +30,9 @@ static bool read_query(const char *text, struct query *query)
     query->region = at == NULL ? "" : at + 1;
     query->tag_length = point == NULL ? 0 : (size_t)(point - text);
     query->name_length = length - (size_t)(query->name - text);
-    return is_of(query->name, query->name_length, WORD "-") &&
-           (point == NULL || is_of(query->tag, query->tag_length, WORD "=:.-")) &&
-           (at == NULL || is_of(query->region, strlen(query->region), WORD ".-"));
-}
-
-/* True if REGION, "": any, is that of the node; else an error is told. */
-static bool check_region(const struct call *call, const char *region)
-{
-    static const char name[] = "node.region";
-    const struct template_world *world = call->evaluating->world;
-    const char *own = world->find(world->ctx, name, strlen(name));
-
-    if (*region == '\0' || (own != NULL && text_equal(region, own)))
-        return true;
-    (void)template_fail(call->evaluating, ERR_INVALID, "%s: no path to region \"%.60s\"",
-                        call->name, region);
-    return false;
-}
-
-static const json_t *all_services(const struct call *call)
-{
-    const struct template_world *world = call->evaluating->world;
-    struct err err = {0};
-
-    if (call->evaluating->code != 0)
-        return NULL;
-    const json_t *list = world->services(world->ctx, &err);
-    if (list == NULL)
-        (void)template_fail(call->evaluating, err.code, "%s: %.120s", call->name, err.text);
-    else if (!call_charge(call, json_array_size(list)))
-        return NULL;
-    return list;
+    return text_is_of(query->name, query->name_length, WORD "-") &&
+           (point == NULL || text_is_of(query->tag, query->tag_length, WORD "=:.-")) &&
+           (at == NULL || text_is_of(query->region, strlen(query->region), WORD ".-"));
 }
 
 static int by_text(const void *a, const void *b)
@@ -101,40 +65,29 @@ static json_t *sorted_tags(const json_t *tags, bool once)
     return sorted;
 }
 
-static json_t *give(const struct call *call, json_t *made)
-{
-    if (call->evaluating->code == 0)
-        return made;
-    json_decref(made);
-    return NULL;
-}
-
 /* --- nomadServices --- */
 
 /* The names that there are, with the tags of all that have one. */
 static json_t *run_services(const struct call *call)
 {
     const char *region = call->count == 0 ? "" : call_text(call, 0);
-    bool fits =
-        *region == '\0' || (*region == '@' && is_of(region + 1, strlen(region + 1), WORD ".-"));
+    bool fits = *region == '\0' ||
+                (*region == '@' && text_is_of(region + 1, strlen(region + 1), WORD ".-"));
     json_t *by_name = json_object(), *made = json_array(), *service;
     size_t count = 0, i;
 
     if (!fits)
         (void)template_fail(call->evaluating, ERR_INVALID, "%s: invalid format: \"%.60s\"",
                             call->name, region);
-    const json_t *list =
-        fits && check_region(call, region + (*region == '@')) ? all_services(call) : NULL;
+    const json_t *list = fits && call_check_region(call, region + (*region == '@'))
+                             ? call_ask(call, QUESTION_SERVICES, "", "", false)
+                             : NULL;
     json_array_foreach(list, i, service)
     {
-        const char *name = text_of(service, "ServiceName");
-        json_t *tags = json_object_get(by_name, name);
+        json_t *tags = json_object_get(service, "Tags");
 
-        if (tags == NULL) {
-            tags = json_array();
-            check(json_object_set_new(by_name, name, tags) == 0);
-        }
-        (void)json_array_extend(tags, json_object_get(service, "Tags")); /* it may have none */
+        check(json_object_set(by_name, text_of(service, "ServiceName"),
+                              tags == NULL ? json_null() : tags) == 0); /* it may have none */
     }
     const char **names = value_keys(by_name, &count);
     for (i = 0; i < count && call_charge(call, 256); i++)
@@ -143,7 +96,7 @@ static json_t *run_services(const struct call *call)
                                   sorted_tags(json_object_get(by_name, names[i]), true))) == 0);
     free(names);
     json_decref(by_name);
-    return give(call, made);
+    return call_give_made(call, made);
 }
 
 /* --- nomadService --- */
@@ -194,7 +147,7 @@ static json_t *shown(const json_t *service)
                      text_of(service, "JobID"), "AllocID", text_of(service, "AllocID"));
 }
 
-/* Those of the name, as many as are wanted: with a key those that are chosen by it. */
+/* As many of LIST, all of the name, as are wanted: with a key those that are chosen by it. */
 static json_t *choose(const struct call *call, const struct query *query, const json_t *list,
                       size_t wanted, const char *key)
 {
@@ -203,14 +156,7 @@ static json_t *choose(const struct call *call, const struct query *query, const 
     size_t count = 0, i;
 
     check(candidates != NULL);
-    json_array_foreach(list, i, service)
-    {
-        const char *name = text_of(service, "ServiceName");
-
-        if (strlen(name) == query->name_length &&
-            memcmp(name, query->name, query->name_length) == 0)
-            candidates[count++].service = service;
-    }
+    json_array_foreach(list, i, service) candidates[count++].service = service;
     for (i = 0; key != NULL && i < count && call_charge(call, 1024); i++)
         registration_rank(candidates[i].service, key, candidates[i].rank);
     qsort(candidates, count, sizeof(*candidates), key != NULL ? by_rank : by_id);
@@ -219,7 +165,7 @@ static json_t *choose(const struct call *call, const struct query *query, const 
             check(json_array_append_new(made, shown(candidates[i].service)) == 0);
     }
     free(candidates);
-    return give(call, made);
+    return call_give_made(call, made);
 }
 
 /* nomadService QUERY, or COUNT KEY QUERY. */
@@ -229,6 +175,7 @@ static json_t *run_service(const struct call *call)
     const char *text, *key = chooses ? call_text(call, 1) : NULL;
     json_int_t wanted = INT32_MAX;
     struct query query;
+    char name[QUESTION_NAME_SIZE];
 
     if (call->count == 2)
         return call_refuse(call, "expected arguments <service> or <count> <key> <service>");
@@ -241,11 +188,14 @@ static json_t *run_service(const struct call *call)
     text = call_text(call, call->count - 1);
     if (call->evaluating->code != 0)
         return NULL;
-    if (!read_query(text, &query))
+    if (!read_query(text, &query) ||
+        !text_format(name, sizeof(name), "%.*s", (int)query.name_length, query.name))
         return template_fail(call->evaluating, ERR_INVALID, "%s: invalid format: \"%.60s\"",
                              call->name, text);
-    const json_t *list = check_region(call, query.region) ? all_services(call) : NULL;
-    return list == NULL ? NULL : choose(call, &query, list, (size_t)wanted, key);
+    const json_t *list = call_check_region(call, query.region)
+                             ? call_ask(call, QUESTION_SERVICE, "", name, false)
+                             : NULL;
+    return choose(call, &query, list, (size_t)wanted, key);
 }
 
 const struct function template_services_functions[] = {

@@ -322,6 +322,11 @@ class Servers:
         self.nodes = {}      # id: what it registered, with Status
         self.allocs = {}     # id: as a server has it
         self.events = []     # of nodes
+        self.variables = {}  # (namespace, path): as a server has it
+        self.vars_index = 1
+        self.services = []   # that are registered, by whomever
+        self.services_index = 1
+        self.readers = {}    # token: the paths that it may read begin so
         self.wrong = []      # what nodes have done that breaks the rules of the wire
         self.sent = []       # (method, args) in order of arrival, of all but pings
         self.signed = 0      # tokens: SIGNED, the identity and the number of each
@@ -391,6 +396,22 @@ class Servers:
         with self.changed:
             del self.allocs[alloc_id]
             self.allocs_index = self.change()
+
+    def set_variable(self, path, items, namespace='default'):
+        """ITEMS None: it is deleted."""
+        with self.changed:
+            self.vars_index = self.change()
+            if items is None:
+                del self.variables[namespace, path]
+                return
+            self.variables[namespace, path] = {
+                'Namespace': namespace, 'Path': path, 'Items': items, 'Lock': None, 'CreateIndex': 1,
+                'CreateTime': 1665770712341000000, 'ModifyIndex': self.vars_index,
+                'ModifyTime': 1665770712341000000}
+
+    def set_services(self, services):
+        with self.changed:
+            self.services_index, self.services = self.change(), services
 
     def set_status(self, status, node_id=None):
         """What the servers believe: 'down' as after missed heartbeats."""
@@ -644,6 +665,50 @@ class Servers:
             self.wait(args, index)
             return dict(self.query_of(index()),
                         Alloc=copy.deepcopy(self.allocs.get(args['AllocID'])))
+
+    def reads(self, args, path):
+        """Whose token it is may read what is at PATH."""
+        begin = self.readers.get(args.get('AuthToken'))
+        return begin is not None and path.startswith(begin)
+
+    def on_Variables_Read(self, _session, args):
+        key = args['Namespace'], args['Path']
+
+        def index():
+            return self.variables.get(key, {}).get('ModifyIndex', self.vars_index)
+        with self.changed:
+            if not self.reads(args, args['Path']):
+                raise Refused('Permission denied')
+            self.wait(args, index)
+            return dict(self.query_of(index()), Data=copy.deepcopy(self.variables.get(key)))
+
+    def on_Variables_List(self, _session, args):
+        with self.changed:
+            self.wait(args, lambda: self.vars_index)
+            found = [{name: value for name, value in variable.items() if name != 'Items'}
+                     for (namespace, path), variable in sorted(self.variables.items())
+                     if namespace == args['Namespace'] and path.startswith(args.get('Prefix') or '')
+                     and self.reads(args, path)]
+            return dict(self.query_of(self.vars_index), Data=found)
+
+    def on_ServiceRegistration_GetService(self, _session, args):
+        with self.changed:
+            if args.get('AuthToken') not in self.readers:
+                raise Refused('Permission denied')
+            self.wait(args, lambda: self.services_index)
+            return dict(self.query_of(self.services_index), Services=[
+                service for service in self.services
+                if service['ServiceName'] == args['ServiceName']])
+
+    def on_ServiceRegistration_List(self, _session, args):
+        with self.changed:
+            if args.get('AuthToken') not in self.readers:
+                raise Refused('Permission denied')
+            self.wait(args, lambda: self.services_index)
+            names = {service['ServiceName']: service['Tags'] for service in self.services}
+            stubs = [{'ServiceName': name, 'Tags': tags} for name, tags in names.items()]
+            return dict(self.query_of(self.services_index),
+                        Services=[{'Namespace': args['Namespace'], 'Services': stubs}] if stubs else [])
 
     def on_Node_UpdateAlloc(self, _session, args):
         self.writes()

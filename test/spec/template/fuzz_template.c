@@ -20,32 +20,43 @@ static int read_file(void *ctx, const char *path, char **ret_text, size_t *ret_l
     return 0;
 }
 
-static const json_t *services(void *ctx, struct err *err)
+static const json_t *ask(void *ctx, const struct spec_question *question, bool needed,
+                         struct err *err)
 {
-    static json_t *list;
+    static json_t *list, *variable, *odd;
 
     (void)ctx;
-    if (list == NULL)
+    if (list == NULL) {
         list = json_loads("[{\"ID\": \"i\", \"ServiceName\": \"web\", \"Tags\": [\"a\", 1, \"b\"]},"
-                          "{\"ServiceName\": \"web\", \"Port\": 80}, {}, 7]",
+                          "{\"ServiceName\": \"web\", \"Port\": 80, \"Path\": \"v\"}, {}, 7]",
                           0, NULL);
-    check(list != NULL && err->code == 0);
+        variable = json_loads("{\"Path\": \"v\", \"CreateTime\": 1700000000123000000, \"Items\": "
+                              "{\"a\": \"x\", \"Keys\": \"\", \"b\": \"x\"}}",
+                              0, NULL);
+        odd = json_loads("{\"Items\": {\"a\": {\"$bytes\": \"/w==\"}}}", 0, NULL);
+    }
+    check(list != NULL && variable != NULL && odd != NULL && err->code == 0);
+    check(strlen(question->name) < QUESTION_NAME_SIZE);
+    check(strlen(question->namespace) < QUESTION_NAMESPACE_SIZE);
+    if (needed && strlen(question->name) == 1) {
+        (void)err_set(err, ERR_AGAIN, "later");
+        return NULL;
+    }
+    if (question->kind == QUESTION_VARIABLE)
+        return strlen(question->name) == 2 ? odd : variable;
     return list;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct template_world world = {.find = find,
-                                         .read = read_file,
-                                         .services = services,
-                                         .now_unix_ns = 1,
-                                         .strict = size % 2 == 0};
+    const struct template_world world = {
+        .find = find, .read = read_file, .ask = ask, .now_unix_ns = 1, .strict = size % 2 == 0};
     struct template *template;
     struct err err = {0};
     char *text;
     size_t length;
 
-    if (template_parse((const char *)data, size, "", "", &template, &err) != 0) {
+    if (template_parse((const char *)data, size, "", "", size % 3 == 0, &template, &err) != 0) {
         check(text_starts_with(err.text, "template: "));
         return 0;
     }

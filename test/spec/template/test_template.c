@@ -53,22 +53,42 @@ static const char registered[] = "[" SERVICE("b", "web", "2", "\"z\", \"a\"") ",
     "a", "web", "1", "\"a\", \"b\"") "," SERVICE("c", "web", "3", "") "," SERVICE("d", "db", "4",
                                                                                   "\"main\"") "]";
 
+static const char names[] = "[{\"ServiceName\": \"web\", \"Tags\": [\"z\", \"a\", \"b\", \"a\"]},"
+                            "{\"ServiceName\": \"db\", \"Tags\": [\"main\"]}]";
+
 /* What is registered, in no order. */
-static const json_t *services(void *ctx, struct err *err)
+static const json_t *services(void *ctx, const struct spec_question *question, bool needed,
+                              struct err *err)
 {
-    static json_t *list;
+    static json_t *answers; /* kept until the end */
+    json_t *all = json_loads(question->kind == QUESTION_SERVICES ? names : registered, 0, NULL);
+    json_t *answer = json_array(), *service;
+    size_t i;
 
     (void)ctx;
     (void)err;
-    if (list == NULL)
-        list = json_loads(registered, 0, NULL);
-    assert_non_null(list);
-    return list;
+    assert_false(needed);
+    assert_string_equal(question->namespace, "");
+    if (answers == NULL)
+        answers = json_array();
+    json_array_foreach(all, i, service)
+    {
+        const char *name = json_string_value(json_object_get(service, "ServiceName"));
+
+        if (question->kind == QUESTION_SERVICES || text_equal(name, question->name))
+            assert_int_equal(json_array_append(answer, service), 0);
+    }
+    json_decref(all);
+    assert_int_equal(json_array_append_new(answers, answer), 0);
+    return answer;
 }
 
-static const json_t *no_services(void *ctx, struct err *err)
+static const json_t *no_services(void *ctx, const struct spec_question *question, bool needed,
+                                 struct err *err)
 {
     (void)ctx;
+    (void)question;
+    (void)needed;
     (void)err_set(err, ERR_REFUSED, "nobody knows");
     return NULL;
 }
@@ -78,7 +98,7 @@ static char *render(const char *text, bool strict)
 {
     const struct template_world world = {.find = find,
                                          .read = read_file,
-                                         .services = services,
+                                         .ask = services,
                                          .now_unix_ns = 1700000000000000000,
                                          .strict = strict};
     struct template *template;
@@ -86,7 +106,7 @@ static char *render(const char *text, bool strict)
     char *made = NULL;
     size_t length;
 
-    if (template_parse(text, strlen(text), "", "", &template, &err) != 0)
+    if (template_parse(text, strlen(text), "", "", true, &template, &err) != 0)
         return strdup(err.text);
     if (template_render(template, &world, &made, &length, &err) != 0)
         made = strdup(err.text);
@@ -282,7 +302,6 @@ static const struct {
     {"a\n{{ key \"x\" }}", "line 2: function \"key\" needs Consul, which this node has not"},
     {"{{ with secret \"x\" }}{{ end }}",
      "function \"secret\" needs Vault, which this node has not"},
-    {"{{ nomadVar \"x\" }}", "needs a server"},
     {"{{ nothing }}", "line 1: function \"nothing\" not defined"},
     {"{{ if true }}x", "\"end\" is missing"},
     {"x{{ end }}", "without a begin"},
@@ -368,7 +387,8 @@ static const struct {
     /* What is not here says so by name. */
     {"{{ service \"web\" }}", "function \"service\" needs Consul, which this node has not"},
     {"{{ services }}", "function \"services\" needs Consul, which this node has not"},
-    {"{{ nomadVar \"a\" }}", "function \"nomadVar\" needs "},
+    {"{{ nomadVar \"a\" }}", "function \"nomadVar\" needs a server, which this node has not"},
+    {"{{ nomadVarListSafe }}", "function \"nomadVarListSafe\" needs a server"},
     {"{{ toTOML 1 }}", "function \"toTOML\" is not supported: use toJSON or toYAML"},
     {"{{ scratch }}", "function \"scratch\" is not supported"},
     {"{{ sprig_upper \"a\" }}", "function \"sprig_upper\" is not supported: those of sprig"},
@@ -446,7 +466,8 @@ static void test_what_can_never_work_is_not_read(void **state)
     for (size_t i = 0; i < COUNT_OF(unread); i++) {
         struct template *template = NULL;
         struct err err = {0};
-        int code = template_parse(unread[i].text, strlen(unread[i].text), "", "", &template, &err);
+        int code =
+            template_parse(unread[i].text, strlen(unread[i].text), "", "", true, &template, &err);
 
         if (code != ERR_INVALID || strstr(err.text, unread[i].error) == NULL)
             fail_msg("%s is read, or says \"%s\", not \"%s\"", unread[i].text, err.text,
@@ -457,14 +478,14 @@ static void test_what_can_never_work_is_not_read(void **state)
 static void test_why_nobody_tells_of_services_is_told(void **state)
 {
     static const char text[] = "{{ nomadServices }}";
-    const struct template_world world = {.find = find, .read = read_file, .services = no_services};
+    const struct template_world world = {.find = find, .read = read_file, .ask = no_services};
     struct template *template = NULL;
     struct err err = {0};
     char *made = NULL;
     size_t length;
 
     (void)state;
-    assert_int_equal(template_parse(text, strlen(text), "", "", &template, &err), 0);
+    assert_int_equal(template_parse(text, strlen(text), "", "", true, &template, &err), 0);
     assert_int_equal(template_render(template, &world, &made, &length, &err), ERR_REFUSED);
     assert_string_equal(err.text, "template: line 1: nomadServices: nobody knows");
     template_free(template);
@@ -516,14 +537,14 @@ static void test_nesting_has_a_bound(void **state)
 
 static void test_delimiters_are_those_that_were_asked_for(void **state)
 {
-    const struct template_world world = {.find = find, .read = read_file, .services = services};
+    const struct template_world world = {.find = find, .read = read_file, .ask = services};
     struct template *template;
     struct err err = {0};
     size_t length;
     char *made;
 
     (void)state;
-    assert_int_equal(template_parse("{{ [[ 1 ]]", 10, "[[", "]]", &template, &err), 0);
+    assert_int_equal(template_parse("{{ [[ 1 ]]", 10, "[[", "]]", true, &template, &err), 0);
     assert_int_equal(template_render(template, &world, &made, &length, &err), 0);
     assert_string_equal(made, "{{ 1");
     free(made);
