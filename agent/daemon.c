@@ -52,6 +52,7 @@ struct daemon {
     struct hooks_fetch fetch;
     struct hooks_templates templates;
     struct hooks_signer signer;
+    struct hooks_disks disks;
     struct hooks_plugins plugins;
     struct hooks_devices devices;
 };
@@ -266,6 +267,14 @@ static void sign(void *ctx, const char *alloc, uint64_t index, const struct spec
     nomad_sign(parts->nomad, alloc, index, bearers, count, cb, cb_ctx);
 }
 
+static void find_disk(void *ctx, const char *alloc, const char *previous, spec_disk_cb *cb,
+                      void *cb_ctx)
+{
+    const struct parts *parts = ctx;
+
+    nomad_find_disk(parts->nomad, alloc, previous, cb, cb_ctx);
+}
+
 static const struct spec_driver *kind_of_driver(void *ctx, const char *name)
 {
     const struct parts *parts = ctx;
@@ -302,10 +311,17 @@ static int open_hooks(struct daemon *daemon, struct err *err)
         (struct hooks_templates){.ctx = parts, .changed = perform_changed, .waits = perform_waits};
     daemon->signer = (struct hooks_signer){.ctx = parts, .sign = sign};
     parts->facts = facts_new(parts);
+    daemon->disks = (struct hooks_disks){.ctx = parts,
+                                         .find = find_disk,
+                                         .region = config->region,
+                                         .ca_file = config->tls_ca_file,
+                                         .cert_file = config->tls_cert_file,
+                                         .key_file = config->tls_key_file};
     struct hooks_config hooks = {
         .loop = parts->loop,
         .templates = &daemon->templates,
         .signer = config_has_servers(config) ? &daemon->signer : NULL,
+        .disks = config_has_servers(config) ? &daemon->disks : NULL,
         .parser = config->parse_path,
         .fetch = &daemon->fetch,
         .network = &daemon->network,

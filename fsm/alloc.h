@@ -97,7 +97,9 @@ enum alloc_event_kind {
     X(SEND_VERDICT, SEND, 0, 0)         /* to tasks that have made it unhealthy, once */           \
     X(SEND_LOOK, SEND, 0, 0)            /* to volumes */                                           \
     X(SEND_MOUNTS, SEND, 0, 0)          /* to tasks about to start: are all volumes there */       \
-    X(SEND_TROUBLE, SEND, 0, 0)         /* to tasks that wait for a volume: why it takes longer */
+    X(SEND_TROUBLE, SEND, 0, 0)         /* to tasks that wait for a volume: why it takes longer */ \
+    X(HOOK_ABORT, TELL, 0, 0)           /* nobody waits any more for the hook under way */         \
+    X(SEND_REMARK, SEND, 0, 0)          /* to tasks: what the hook has gone on without, if it did */
 enum alloc_effect {
     AX_NONE,
 #define X(name, lane, completions, timeout_ms) AX_##name,

@@ -234,6 +234,10 @@ bool policy_has_task_api(uint8_t state);
 /* How long the servers may be asked whose volumes a new alloc has before it is given up. */
 uint64_t policy_find_volumes_ms(void);
 
+/* How long they may be asked where the disk is that an alloc takes over before it begins without.
+ */
+uint64_t policy_find_disk_ms(void);
+
 /* How long is waited to register again after TRIES in a row have failed. */
 uint64_t policy_register_again_ms(uint32_t tries, uint64_t draw);
 

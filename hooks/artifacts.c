@@ -19,7 +19,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/vfs.h>
 
 enum { DIGEST_SIZE = 17, TEXT_BYTES_MAX = 16 * 1024, ORDER_BYTES_MAX = 1 << 20 };
@@ -236,18 +235,6 @@ int hooks_artifacts_begin(const struct hooks *hooks, const struct hook_run *aske
 
 /* --- on the pool --- */
 
-/* The order as a file of memory: it may hold what no command line is to show. */
-static int hold_order(const char *text, int *ret_fd, struct err *err)
-{
-    scoped_fd int fd = memfd_create("artifacts", MFD_CLOEXEC);
-    size_t length = strlen(text);
-
-    if (fd < 0 || write(fd, text, length) != (ssize_t)length || lseek(fd, 0, SEEK_SET) != 0)
-        return err_os(err, ERR_IO, errno, "cannot hand over what is to be fetched");
-    *ret_fd = take_fd(&fd);
-    return 0;
-}
-
 /* The task's files are its user's, or the daemon's own. */
 static int find_owner(const struct hook_request *request, struct err *err)
 {
@@ -275,6 +262,7 @@ int hooks_artifacts_prepare(const struct hook_request *request, struct err *err)
     if (order[1] == '\0')
         return 0; /* it was carried out */
     fetching->is_needed = true;
+    fetching->failing = "failed to download artifacts: ";
     int code = hooks_open_root(request, &root, err);
     if (code == 0)
         code = hooks_directory_open(root, request->task, request->task, &fetching->place, err);
@@ -282,5 +270,5 @@ int hooks_artifacts_prepare(const struct hook_request *request, struct err *err)
         code = hooks_directory_open(root, "alloc", "alloc", &fetching->shared, err);
     if (code == 0)
         code = find_owner(request, err);
-    return code == 0 ? hold_order(order + 1, &fetching->order, err) : code;
+    return code == 0 ? fetching_order(fetching, order + 1, err) : code;
 }

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -20,8 +21,19 @@ enum { REPORT_BYTES_MAX = 64 * 1024, DESCRIPTORS = 256, EXIT_USAGE = 2, ID_SIZE 
 
 void fetching_init(struct hooks_fetching *fetching)
 {
-    *fetching =
-        (struct hooks_fetching){.order = -1, .place = -1, .shared = -1, .pidfd = -1, .report = -1};
+    *fetching = (struct hooks_fetching){
+        .order = -1, .place = -1, .shared = -1, .pidfd = -1, .report = -1, .failing = ""};
+}
+
+int fetching_order(struct hooks_fetching *fetching, const char *text, struct err *err)
+{
+    scoped_fd int fd = memfd_create("order", MFD_CLOEXEC);
+    size_t length = strlen(text);
+
+    if (fd < 0 || write(fd, text, length) != (ssize_t)length || lseek(fd, 0, SEEK_SET) != 0)
+        return err_os(err, ERR_IO, errno, "cannot hand over what is to be fetched");
+    fetching->order = take_fd(&fd);
+    return 0;
 }
 
 static void close_one(int *fd)
@@ -70,15 +82,15 @@ static void choose_variables(const struct hooks *hooks, struct variables *variab
 /* --- its end --- */
 
 /* The last line of what it said. */
-static void read_report(int fd, char *to, size_t size)
+static void read_report(const struct hooks_fetching *fetching, char *to, size_t size)
 {
-    static const char unsaid[] = "failed to download artifacts: cairn-fetch did not say why";
+    static const char unsaid[] = "cairn-fetch did not say why";
     char *text = calloc(1, REPORT_BYTES_MAX + 1);
     size_t length = 0;
 
     check(text != NULL);
     for (;;) {
-        ssize_t got = read(fd, text + length, REPORT_BYTES_MAX - length);
+        ssize_t got = read(fetching->report, text + length, REPORT_BYTES_MAX - length);
 
         if (got <= 0 && !(got < 0 && errno == EINTR))
             break;
@@ -86,7 +98,8 @@ static void read_report(int fd, char *to, size_t size)
     }
     char *line = strrchr(text, '\n');
     line = line == NULL ? text : line + 1;
-    (void)text_copy(to, size, *line == '\0' || !text_is_utf8(line, strlen(line)) ? unsaid : line);
+    bool is_said = *line != '\0' && text_is_utf8(line, strlen(line));
+    (void)text_format(to, size, "%s%s", is_said ? "" : fetching->failing, is_said ? line : unsaid);
     text_clean(to); /* cut is enough */
     text_whole(to);
     free(text);
@@ -103,13 +116,13 @@ static void on_end(struct io_watch *watch, int events)
         return; /* not yet */
     bool exited = info.si_code == CLD_EXITED;
     if (!exited)
-        (void)err_set(&err, ERR_CANCELED, "failed to download artifacts: cairn-fetch was killed");
+        (void)err_set(&err, ERR_CANCELED, "%scairn-fetch was killed", fetching->failing);
     else if (info.si_status == EXIT_USAGE)
-        (void)err_set(&err, ERR_UNSUPPORTED,
-                      "failed to download artifacts: cairn-fetch is of another version");
+        (void)err_set(&err, ERR_UNSUPPORTED, "%scairn-fetch is of another version",
+                      fetching->failing);
     else if (info.si_status != 0) {
         err.code = ERR_IO;
-        read_report(fetching->report, err.text, sizeof(err.text));
+        read_report(fetching, err.text, sizeof(err.text));
     }
     err.recoverable = err.code != 0; /* all of it may be otherwise the next time, as in Nomad */
     fetching->pid = 0;
@@ -132,7 +145,8 @@ int fetching_start(struct hooks_fetching *fetching, const struct hooks *hooks,
     (void)text_format(uid, sizeof(uid), "%u", (unsigned)fetching->uid); /* fits, and below */
     (void)text_format(gid, sizeof(gid), "%u", (unsigned)fetching->gid);
     choose_variables(hooks, &variables);
-    const int fds[] = {fetching->order, fetching->place, report[1], fetching->shared};
+    const int fds[] = {fetching->order, fetching->place, report[1],
+                       fetching->shared >= 0 ? fetching->shared : fetching->place};
     const struct proc_spawn spawn = {
         .path = hooks->fetch->program,
         .argv = argv,

@@ -1,4 +1,5 @@
-/* A process that fetches what one task needs: cairn-fetch, from its start to its end. */
+/* A process that fetches what one task needs, or the disk of its alloc: cairn-fetch, from its start
+ * to its end. */
 #ifndef CAIRN_HOOKS_FETCHING_H
 #define CAIRN_HOOKS_FETCHING_H
 
@@ -9,7 +10,8 @@
 /* What it is told, and what is known of it.  Zeroed before first use, but for the descriptors. */
 struct hooks_fetching {
     int order, place, shared; /* owned; -1: none.  What is asked for, and the directories of the
-                               * task and of its alloc */
+                               * task and of its alloc; or that for the disk */
+    const char *failing;      /* begins what is said of it if it cannot say that itself */
     uid_t uid;                /* whose its files are */
     gid_t gid;
     bool is_needed; /* false: all that is asked for is there */
@@ -22,6 +24,9 @@ struct hooks_fetching {
 };
 
 void fetching_init(struct hooks_fetching *fetching);
+
+/* What it is to do, as a file of memory: it may hold what no command line is to show. */
+int fetching_order(struct hooks_fetching *fetching, const char *text, struct err *err);
 
 /* Starts it.  DONE comes when it has ended: ERR is what went wrong, code 0: nothing. */
 int fetching_start(struct hooks_fetching *fetching, const struct hooks *hooks,

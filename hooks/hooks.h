@@ -109,6 +109,18 @@ struct hooks_connect {
     void (*logout)(void *ctx, const char *token, hooks_derived *done, void *done_ctx);
 };
 
+/* Who knows where disks are that are taken over from other nodes, and what these are shown.  All
+ * borrowed until the loop is freed, and not changed; files "": none. */
+struct hooks_disks {
+    void *ctx;
+    /* Looks for that of PREVIOUS, which ALLOC takes over.  CB comes exactly once, maybe before the
+     * call returns, unless CTX is gone before. */
+    void (*find)(void *ctx, const char *alloc, const char *previous, spec_disk_cb *cb,
+                 void *cb_ctx);
+    const char *region;
+    const char *ca_file, *cert_file, *key_file;
+};
+
 /* How artifacts are fetched.  All borrowed for the life of the hooks. */
 struct hooks_fetch {
     const char *program;   /* absolute path of cairn-fetch */
@@ -166,6 +178,7 @@ struct hooks_config {
     const struct hooks_signer *signer;       /* borrowed; NULL: no task has named identities */
     const struct hooks_connect *connect;     /* borrowed; NULL: there is no Consul */
     const struct hooks_fetch *fetch;         /* NULL: no task has artifacts */
+    const struct hooks_disks *disks;         /* NULL: no disk comes from another node */
     const struct hooks_templates *templates; /* NULL: templates are rendered before starts only */
     const char *parser; /* absolute path of cairn-parse, which renders them; borrowed until the loop
                            is freed; NULL: no task has any */
@@ -207,6 +220,7 @@ struct hook_run {
     /* Allocs that have ended, NULL-terminated: whoever of them has the disk that this one takes
      * over, the last first; or NULL. */
     const char *const *disk_from;
+    const char *disk_elsewhere;      /* the last of these, if it is none of this node's; or NULL */
     const struct hook_claim *claims; /* of the alloc, for hook volumes of a task */
     size_t claims_count;
     const uint8_t *results; /* what earlier runs of the task's hooks left */
@@ -218,8 +232,8 @@ struct hook_run {
  * disk and every teardown may, a lost alloc directory (ERR_GONE) never. */
 void hook_run(struct hooks *hooks, const struct hook_run *run, hook_done *done, void *ctx);
 
-/* Nobody waits any more for the hook of this task that is under way: if it is one that can be
- * ended, it fails soon. */
+/* Nobody waits any more for the hook of this task ("": of the alloc itself) that is under way: if
+ * it is one that can be ended, it fails soon. */
 void hooks_abort(struct hooks *hooks, const char *alloc_id, const char *task);
 
 /* Calls CB for each alloc that has a network here, or what is left of one; some come more than
@@ -286,6 +300,25 @@ struct hooks_paths {
  * be a directory's (a task "alloc" included), ERR_LIMIT. */
 int hooks_paths(const struct hooks *hooks, const char *alloc_id, const char *task,
                 struct hooks_paths *ret_paths, struct err *err);
+
+/* --- the disk of an alloc that has ended, for another node --- */
+
+struct hooks_packing {
+    pid_t pid;
+    int pidfd; /* readable when it has ended */
+    int bytes; /* a tar; nothing blocks, and its end is that of what has been packed */
+};
+
+/* Begins to pack it, with those of its tasks; it cannot outlive the daemon. */
+int hooks_disk_pack(const struct hooks *hooks, const char *alloc_id, const char *const *tasks,
+                    size_t tasks_count, struct hooks_packing *ret_packing, struct err *err);
+
+/* Nobody wants it any more; its end is to be waited for. */
+void hooks_packing_stop(const struct hooks_packing *packing);
+
+/* False: it has not ended.  Else RET_CODE tells whether all that came is all: 0, ERR_GONE: there is
+ * no such directory, nothing came; ERR_IO: it broke off.  It is over then. */
+bool hooks_packing_end(struct hooks_packing *packing, bool waits, int *ret_code);
 
 /* --- the mesh of Consul --- */
 

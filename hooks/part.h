@@ -4,7 +4,8 @@
  * A row's step says where it runs.  HOOK_ON_POOL is for everything that touches the file system: it
  * sees its request only, which therefore carries copies.  HOOK_IN_LINE is the same for what two
  * must not do at once; one that takes long keeps only those waiting.  HOOK_BY_PROCESS is for what
- * may take very long: a step on the pool prepares it and cairn-fetch does it, which can be ended.
+ * may take very long: a step on the pool prepares it and cairn-fetch does it, which can be ended;
+ * before that somebody may have to be asked, and another step on the pool may finish it.
  * HOOK_ON_LOOP is for decisions: it may look at the hooks and at the run that was asked for, and
  * must not block.
  */
@@ -40,14 +41,17 @@ struct hooks {
     bool asked_kernel, knows_bridges;    /* once it was asked: the kernel does */
     const struct hooks_signer *signer;   /* NULL: nobody signs identities */
     const struct hooks_fetch *fetch;     /* NULL: nothing is */
+    const struct hooks_disks *disks;     /* NULL: none is elsewhere */
     bool asks_plugins;                   /* whether networks are as they were made */
     bool privileged;                     /* may mount and give away */
     struct hooks_run *runs;              /* under way */
     struct plugins_look *look;           /* the same; NULL: none */
     struct hooks_run *checks;            /* of networks, for when it is done: */
     void (*begin_checks)(struct hooks *hooks);
-    struct hooks_run *to_fetch;              /* those that wait for a process, in order */
-    unsigned fetching;                       /* processes that there are */
+    struct hooks_fetches {
+        struct hooks_run *waiting; /* for a process, in order */
+        unsigned count;            /* of these that there are */
+    } fetches, disk_fetches;       /* artifacts do not wait for disks, which may take hours */
     const struct hooks_templates *templates; /* NULL: nobody is told of what changes */
     const char *parser;                      /* what renders them */
     const struct hooks_facts *facts;         /* NULL: templates can ask for nothing but files */
@@ -59,6 +63,7 @@ struct hooks {
     struct checker *checker;                 /* runs them; NULL: there are none */
     struct hooks_run *to_begin, **begin_end; /* of allocs, those that wait for room on the pool */
     unsigned begun;                          /* that are there */
+    struct disk_asking *disk_askings;        /* where disks are */
     struct hooks_run *line; /* of those the ones that go one by one, in order; the first runs */
     char alloc_dir[];
 };
@@ -75,7 +80,8 @@ struct hook_request {
     const char *tasks, *disk_from;
     const char *order;                   /* a copy: what the step was asked for; "": nothing */
     const struct hooks_network *network; /* of the hooks; outlives them */
-    const char *parser;                  /* likewise */
+    const struct hooks_disks *disks;     /* likewise, and the next */
+    const char *parser;
     bool privileged, asks_plugins;
     struct results *results;         /* what the step leaves for later starts */
     struct hooks_fetching *fetching; /* what the step prepares for a process */
@@ -127,7 +133,9 @@ struct hook_step {
     enum hook_where where;
     hook_function *run; /* of HOOK_BY_ASKING: with the answer as its results; may be NULL */
     hook_begin *begin;  /* may be NULL */
-    hook_ask *ask;      /* of HOOK_BY_ASKING */
+    hook_ask *ask;      /* of HOOK_BY_ASKING; of HOOK_BY_PROCESS, if it has an order: may be NULL */
+    /* Of HOOK_BY_PROCESS, on the pool when that has ended, with ERR as it has left it; or NULL. */
+    hook_function *finish;
 };
 
 /* What may need a hook; task and driver are NULL for hooks of an alloc. */
@@ -147,7 +155,10 @@ struct hook_row {
 const struct hook_row *hooks_row(bool task, unsigned hook);
 
 hook_function hooks_alloc_dir_build, hooks_alloc_dir_destroy;
-hook_function hooks_migrate_disk;
+hook_begin hooks_disk_begin;
+hook_ask hooks_disk_ask;
+void hooks_disk_forget(struct hooks *hooks); /* who has asked where they are is told no more */
+hook_function hooks_disk_prepare, hooks_disk_finish;
 hook_function hooks_task_dir_build, hooks_task_dir_mend, hooks_task_dir_strip;
 hook_function hooks_logs_prepare;
 hook_function hooks_validate;

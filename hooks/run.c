@@ -17,7 +17,7 @@
 
 enum {
     ALLOC_DIR_MAX = 360, /* an id, a task's name and "/secrets" fit behind it in hooks_paths */
-    FETCHES_MAX = 8,     /* processes at once; more wait */
+    FETCHES_MAX = 8,     /* processes at once for artifacts, and for disks; more wait */
     BEGUN_MAX = 64,      /* hooks of allocs on the pool: what it does in a long commit */
 };
 
@@ -30,7 +30,7 @@ struct hooks_run {
     struct hooks *hooks; /* NULL once they are gone: then nobody is told */
     struct hooks_run *next, **link;
     struct hooks_run *behind; /* in the line */
-    hook_function *function;
+    hook_function *function, *finish;
     hook_done *done;
     void *ctx;
     struct err err;
@@ -90,6 +90,7 @@ struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
     hooks->signer = config->signer;
     hooks->connect = config->connect;
     hooks->fetch = config->fetch;
+    hooks->disks = config->disks;
     hooks->templates = config->templates;
     hooks->parser = config->parser;
     hooks->facts = config->facts;
@@ -130,6 +131,7 @@ void hooks_free(struct hooks *hooks)
     }
     signings_free(hooks);
     asks_free(hooks);
+    hooks_disk_forget(hooks);
     free(hooks);
 }
 
@@ -250,14 +252,21 @@ static void begin_alloc(struct hooks_run *run)
     begin_some(hooks);
 }
 
+static void leave_pool(struct hooks_run *run)
+{
+    run->on_pool = false;
+    if (!run->of_alloc || run->hooks == NULL)
+        return;
+    run->of_alloc = false;
+    run->hooks->begun--;
+    begin_some(run->hooks);
+}
+
 static void on_pool_done(struct io_work *work)
 {
     struct hooks_run *run = work->ctx;
 
-    if (run->of_alloc && run->hooks != NULL) {
-        run->hooks->begun--;
-        begin_some(run->hooks);
-    }
+    leave_pool(run);
     finish(run);
 }
 
@@ -271,34 +280,56 @@ static void wait_behind(struct hooks_run **last, struct hooks_run *run)
 
 /* --- by a process --- */
 
-static void begin_fetching(struct hooks *hooks);
+static void begin_fetching(struct hooks *hooks, struct hooks_fetches *fetches);
+
+/* Of a task, or of an alloc: its disk. */
+static struct hooks_fetches *fetches_of(const struct hooks_run *run)
+{
+    return run->request.task[0] != '\0' ? &run->hooks->fetches : &run->hooks->disk_fetches;
+}
+
+static void finish_on_pool(struct io_work *work)
+{
+    struct hooks_run *run = work->ctx;
+
+    settle(run, run->finish(&run->request, &run->err));
+}
 
 /* What the step left counts only if the process did what it was told. */
-static void on_fetched(void *ctx, const struct err *err)
+static void conclude(struct hooks_run *run, const struct err *err)
 {
-    struct hooks_run *run = ctx;
-    struct hooks *hooks = run->hooks;
-
-    hooks->fetching--;
     run->err = *err;
     if (err->code != 0) {
         free(run->outcome);
         run->outcome = NULL;
     }
-    finish(run);
-    begin_fetching(hooks);
+    run->on_pool = run->finish != NULL;
+    if (run->on_pool)
+        io_work_submit(run->hooks->loop, &run->work, finish_on_pool, on_pool_done, run);
+    else
+        io_timer_start(run->hooks->loop, &run->timer, loop_now_ms(), on_timer, run);
 }
 
-static void begin_fetching(struct hooks *hooks)
+static void on_fetched(void *ctx, const struct err *err)
 {
-    while (hooks->to_fetch != NULL && hooks->fetching < FETCHES_MAX) {
-        struct hooks_run *run = hooks->to_fetch;
+    struct hooks_run *run = ctx;
+    struct hooks_fetches *fetches = fetches_of(run);
 
-        hooks->to_fetch = run->behind;
+    fetches->count--;
+    conclude(run, err);
+    begin_fetching(run->hooks, fetches);
+}
+
+static void begin_fetching(struct hooks *hooks, struct hooks_fetches *fetches)
+{
+    while (fetches->waiting != NULL && fetches->count < FETCHES_MAX) {
+        struct hooks_run *run = fetches->waiting;
+
+        fetches->waiting = run->behind;
         run->behind = NULL;
         int code = run->aborted ? err_set(&run->err, ERR_CANCELED, "nobody waits for it any more")
                                 : fetching_start(&run->fetching, hooks, on_fetched, run, &run->err);
-        hooks->fetching++;
+        fetches->count++;
         if (code != 0) {
             struct err err = run->err;
             on_fetched(run, &err);
@@ -307,18 +338,34 @@ static void begin_fetching(struct hooks *hooks)
     }
 }
 
+/* One that waits for a process is told at once that it gets none. */
+static void drop_waiting(struct hooks_run *run)
+{
+    struct hooks_run **link = &fetches_of(run)->waiting;
+    struct err err = {0};
+
+    while (*link != NULL && *link != run)
+        link = &(*link)->behind;
+    if (*link == NULL)
+        return;
+    *link = run->behind;
+    run->behind = NULL;
+    (void)err_set(&err, ERR_CANCELED, "nobody waits for it any more"); /* only to be filled */
+    conclude(run, &err);
+}
+
 /* Ready to be carried out, if there is anything to do. */
 static void on_prepared(struct io_work *work)
 {
     struct hooks_run *run = work->ctx;
 
-    run->on_pool = false;
+    leave_pool(run);
     if (run->hooks == NULL || run->err.code != 0 || !run->fetching.is_needed) {
         finish(run);
         return;
     }
-    wait_behind(&run->hooks->to_fetch, run);
-    begin_fetching(run->hooks);
+    wait_behind(&fetches_of(run)->waiting, run);
+    begin_fetching(run->hooks, fetches_of(run));
 }
 
 static bool is_of(const struct hooks_run *run, const char *alloc_id, const char *task)
@@ -328,12 +375,13 @@ static bool is_of(const struct hooks_run *run, const char *alloc_id, const char 
 
 void hooks_abort(struct hooks *hooks, const char *alloc_id, const char *task)
 {
-    for (struct hooks_run *run = hooks->runs; run != NULL; run = run->next) {
+    struct hooks_run *next;
+
+    for (struct hooks_run *run = hooks->runs; run != NULL; run = next) {
+        next = run->next;
         if (!is_of(run, alloc_id, task) || (!run->by_process && run->ask == NULL))
             continue;
         run->aborted = true;
-        if (run->ask != NULL && run->asking == NULL)
-            continue; /* it will not ask, or has been answered */
         if (run->asking != NULL && run->asking->stop != NULL) {
             run->asking->stop(run->asking);
             continue;
@@ -345,7 +393,10 @@ void hooks_abort(struct hooks *hooks, const char *alloc_id, const char *task)
             io_timer_start(hooks->loop, &run->timer, loop_now_ms(), on_timer, run);
             continue;
         }
-        fetching_stop(&run->fetching);
+        if (run->fetching.pid != 0)
+            fetching_stop(&run->fetching);
+        else if (run->by_process && !run->on_pool)
+            drop_waiting(run);
     }
 }
 
@@ -483,6 +534,7 @@ static struct hooks_run *new_run(struct hooks *hooks, const struct hook_run *ask
         .user = add_text(&at, user),
         .order = add_text(&at, order),
         .network = hooks->network,
+        .disks = hooks->disks,
         .parser = hooks->parser,
         .is_image = asked->task != NULL &&
                     hooks_driver(hooks, asked->task->driver)->isolation == ISOLATION_IMAGE,
@@ -532,21 +584,21 @@ void hook_run(struct hooks *hooks, const struct hook_run *asked, hook_done *done
     if (!valid && (asked->phase == PHASE_STOP || asked->phase == PHASE_POSTRUN ||
                    asked->phase == PHASE_DESTROY))
         run->err = (struct err){0}; /* nothing was ever made under such a name */
-    if (valid && step != NULL && step->where == HOOK_BY_ASKING) {
+    if (valid && step != NULL && step->where != HOOK_ABSENT)
         run->function = step->run;
+    if (run->function != NULL && step->where == HOOK_BY_PROCESS) {
+        run->by_process = true;
+        run->finish = step->finish;
+        fetching_init(&run->fetching);
+    }
+    if (valid && step != NULL && step->ask != NULL && (!run->by_process || order != NULL)) {
         run->ask = step->ask;
         if (!waits_for_others(run, asked))
             ask(run);
         return;
     }
-    if (valid && step != NULL && step->where != HOOK_ABSENT)
-        run->function = step->run;
-    if (run->function != NULL && step->where == HOOK_BY_PROCESS) {
-        run->by_process = true;
-        fetching_init(&run->fetching);
-    }
     if (run->function != NULL && (step->where == HOOK_ON_POOL || step->where == HOOK_BY_PROCESS)) {
-        if (task == NULL && !run->by_process)
+        if (task == NULL)
             begin_alloc(run);
         else if (!strips_behind_renewal(run, asked))
             submit(run);

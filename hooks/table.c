@@ -101,22 +101,28 @@ static bool has_services(const struct hook_subject *subject)
     return subject->alloc->services_count > 0;
 }
 
-#define LOOP(phase, function) [PHASE_##phase] = {HOOK_ON_LOOP, function, NULL, NULL}
-#define POOL(phase, function) [PHASE_##phase] = {HOOK_ON_POOL, function, NULL, NULL}
-#define LINE(phase, function) [PHASE_##phase] = {HOOK_IN_LINE, function, NULL, NULL}
-#define ASKING(phase, function, begin, ask) [PHASE_##phase] = {HOOK_BY_ASKING, function, begin, ask}
+#define LOOP(phase, function) [PHASE_##phase] = {HOOK_ON_LOOP, function, NULL, NULL, NULL}
+#define POOL(phase, function) [PHASE_##phase] = {HOOK_ON_POOL, function, NULL, NULL, NULL}
+#define LINE(phase, function) [PHASE_##phase] = {HOOK_IN_LINE, function, NULL, NULL, NULL}
+#define ASKING(phase, function, begin, ask)                                                        \
+    [PHASE_##phase] = {HOOK_BY_ASKING, function, begin, ask, NULL}
 /* The same with something to do on the loop before it. */
-#define POOL_BEGUN(phase, function, begin) [PHASE_##phase] = {HOOK_ON_POOL, function, begin, NULL}
-#define LOOP_BEGUN(phase, function, begin) [PHASE_##phase] = {HOOK_ON_LOOP, function, begin, NULL}
-#define PROCESS(phase, function, begin) [PHASE_##phase] = {HOOK_BY_PROCESS, function, begin, NULL}
-#define LINE_BEGUN(phase, function, begin) [PHASE_##phase] = {HOOK_IN_LINE, function, begin, NULL}
+#define POOL_BEGUN(phase, function, begin)                                                         \
+    [PHASE_##phase] = {HOOK_ON_POOL, function, begin, NULL, NULL}
+#define LOOP_BEGUN(phase, function, begin)                                                         \
+    [PHASE_##phase] = {HOOK_ON_LOOP, function, begin, NULL, NULL}
+#define PROCESS(phase, function, begin, ask, finish)                                               \
+    [PHASE_##phase] = {HOOK_BY_PROCESS, function, begin, ask, finish}
+#define LINE_BEGUN(phase, function, begin)                                                         \
+    [PHASE_##phase] = {HOOK_IN_LINE, function, begin, NULL, NULL}
 
 /* clang-format off */
 /*    hook       needed when   steps */
 #define ALLOC_ROWS(ROW)                                                                            \
     ROW(ALLOC_DIR, always,      POOL(PRERUN,   hooks_alloc_dir_build),                             \
                                 POOL(DESTROY,  hooks_alloc_dir_destroy))                           \
-    ROW(MIGRATE_DISK, takes_disk, POOL(PRERUN, hooks_migrate_disk))                                \
+    ROW(MIGRATE_DISK, takes_disk,                                                                  \
+        PROCESS(PRERUN, hooks_disk_prepare, hooks_disk_begin, hooks_disk_ask, hooks_disk_finish))  \
     ROW(NETWORK,   has_network, LINE_BEGUN(PRERUN, hooks_network_make, hooks_network_begin),       \
                                 LINE(POSTRUN,  hooks_network_remove))                              \
     ROW(SERVICES,  has_services, LOOP(PRERUN,  hooks_services_validate))                           \
@@ -137,7 +143,7 @@ static bool has_services(const struct hook_subject *subject)
         LOOP(EXITED, hooks_csi_plugin_ended),                                                      \
         POOL_BEGUN(STOP, hooks_csi_plugin_remove, hooks_csi_plugin_removed))                       \
     ROW(ARTIFACTS, has_artifacts,                                                                  \
-        PROCESS(PRESTART, hooks_artifacts_prepare, hooks_artifacts_begin))                         \
+        PROCESS(PRESTART, hooks_artifacts_prepare, hooks_artifacts_begin, NULL, NULL))             \
     ROW(TEMPLATE,  has_templates,                                                                  \
         ASKING(PRESTART, NULL, hooks_render_begin, hooks_render_ask),                              \
         LOOP_BEGUN(POSTSTART, hooks_watch, hooks_render_begin),                                    \

@@ -365,6 +365,17 @@ struct spec_signed {
  * ERR says why, and whether asking again may help. */
 typedef void spec_signed_cb(void *ctx, const struct spec_signed *tokens, const struct err *err);
 
+/* Where the disk of an alloc is that was on another node; borrowed for the call.  Texts are never
+ * NULL. */
+struct spec_disk_place {
+    const char *node, *address; /* of its API: "host:port", as the servers have it */
+    bool tls;
+    const char *token; /* by which it knows who may have it: a secret; "": none */
+};
+
+/* PLACE is NULL with an ERR. */
+typedef void spec_disk_cb(void *ctx, const struct spec_disk_place *place, const struct err *err);
+
 /* A command that users run in the task by its name. */
 struct spec_action {
     const char *name, *command;

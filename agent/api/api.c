@@ -355,6 +355,7 @@ void api_free(struct api *api)
     http_server_free(api->local);
     check(api->parked == NULL && api->streams == NULL);
     io_timer_stop(&api->left_timer);
+    api_snapshots_close(api);
     api_sessions_close(api);
     api_asides_close(api);
     api_host_close(api);

@@ -73,6 +73,7 @@ struct api {
     struct api_deferred *deferred; /* answers that wait for the daemon */
     size_t deferred_count;
     struct api_stream *streams;
+    struct api_snapshot *snapshots;      /* disks that are packed for others */
     size_t followers_count, reads_count; /* of them */
     struct io_timer left_timer;          /* since one of them went */
     struct api_monitor *monitors;
@@ -139,6 +140,7 @@ enum api_scope {
     NEEDS_DEPLOYMENT,
     NEEDS_AREA,
     NEEDS_MANAGEMENT,
+    NEEDS_MIGRATION, /* a token that is made for the alloc which is its argument */
 };
 
 struct api_need {
@@ -190,6 +192,10 @@ bool api_knocks(struct api_request *request, api_again *again);
 /* True if the token of REQUEST, or that it has none, allows what its route needs; else it is
  * refused. From then on, until the next turn, its rights are known. */
 bool api_is_allowed(struct api_request *request);
+
+/* True if TOKEN (NULL: none) is the one for the disk of the alloc that it names
+ * (access/migration.c). */
+bool api_is_migrating(const struct api_request *request, const char *token);
 
 /* True if it allows one of CAPABILITIES in NAMESPACE; the second refuses the request if not. */
 bool api_may(const struct api_request *request, const char *namespace, uint64_t capabilities);
@@ -510,6 +516,9 @@ void api_events_close(struct api *api);
 /* The node, a new reference: all of it, or an entry of a list with PARTS (api_node_part). */
 json_t *api_node(struct api *api, unsigned parts);
 
+/* After the server: what is still packed ends (streams/snapshot.c). */
+void api_snapshots_close(struct api *api);
+
 /* After the server: what is run in tasks ends (streams/exec.c). */
 void api_sessions_close(struct api *api);
 
@@ -555,6 +564,7 @@ api_handler api_host_volumes_list, api_host_volume_get, api_host_volume_create,
 api_handler api_plugins_list, api_plugin_get;
 api_handler api_nodes_list, api_node_get, api_node_allocations, api_node_drain,
     api_node_eligibility, api_client_stats, api_metadata_get, api_metadata_apply;
+api_handler api_alloc_snapshot;
 api_handler api_fs_list, api_fs_stat, api_fs_cat, api_fs_readat, api_fs_stream, api_fs_logs;
 api_handler api_agent_self, api_agent_health, api_agent_members, api_agent_servers,
     api_agent_monitor, api_status_leader, api_status_peers, api_regions, api_namespaces,

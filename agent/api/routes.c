@@ -21,6 +21,10 @@
     {                                                                                              \
         NEEDS_MANAGEMENT, 0, 0, 0                                                                  \
     }
+#define MIGRATION                                                                                  \
+    {                                                                                              \
+        NEEDS_MIGRATION, 0, 0, 0                                                                   \
+    }
 #define IN_NAMESPACE(...)                                                                          \
     {                                                                                              \
         NEEDS_NAMESPACE, CAN(__VA_ARGS__), 0, 0                                                    \
@@ -98,7 +102,7 @@ const struct api_route api_routes[] = {
     {"/v1/client/allocation/*/signal",   API_PUT,           BLOCKS_NOT,      api_alloc_signal,      OF_ALLOC(ALLOC_LIFECYCLE)},
     {"/v1/client/allocation/*/gc",       API_PUT_OR_GET,    BLOCKS_NOT,      api_alloc_gc,          OF_ALLOC(SUBMIT_JOB, GC_ALLOCATION)},
     {"/v1/client/allocation/*/exec",     API_GET,           BLOCKS_NOT,      api_alloc_exec,        ANYBODY},
-    {"/v1/client/allocation/*/snapshot", API_ANY,           BLOCKS_NOT,      api_unavailable,       ANYBODY},
+    {"/v1/client/allocation/*/snapshot", API_GET,           BLOCKS_NOT,      api_alloc_snapshot,    MIGRATION},
     {"/v1/client/allocation/*/checks",   API_GET,           BLOCKS_NOT,      api_alloc_checks,      OF_ALLOC(READ_JOB)},
     {"/v1/client/allocation/*/pause",    API_ANY,           BLOCKS_NOT,      api_unavailable,       ANYBODY},
     {"/v1/client/metadata",              API_GET,           BLOCKS_NOT,      api_metadata_get,      OF(NODE, READ)},

@@ -93,6 +93,21 @@ static const struct task_spec *task_spec_of(struct parts *parts, const struct ma
     return task;
 }
 
+/* The last of OWNERS, if nothing is known of it here: it was on another node, or is gone. */
+static const char *last_elsewhere(const struct parts *parts, const char *const *owners)
+{
+    const char *last = NULL;
+
+    for (; *owners != NULL; owners++)
+        last = *owners;
+    return last != NULL && core_alloc(parts->core, last) == NULL ? last : NULL;
+}
+
+static void alloc_hook_abort(struct parts *parts, const struct effect *effect)
+{
+    hooks_abort(parts->hooks, effect->id.text, "");
+}
+
 static void alloc_hook(struct parts *parts, const struct effect *effect)
 {
     const struct alloc *alloc = alloc_of(effect->record);
@@ -114,6 +129,7 @@ static void alloc_hook(struct parts *parts, const struct effect *effect)
     };
 
     core_disk_owners(parts->core, alloc, disk_from);
+    run.disk_elsewhere = last_elsewhere(parts, disk_from);
     hook_run(parts->hooks, &run, hook_answered, hook_call(parts, effect, alloc->phase));
 }
 
@@ -517,6 +533,7 @@ static perform_function *const task_functions[TX_COUNT] = {
 
 static perform_function *const alloc_functions[AX_COUNT] = {
     [AX_HOOK] = alloc_hook,
+    [AX_HOOK_ABORT] = alloc_hook_abort,
     [AX_CHECK_NETWORK] = check_network,
 };
 

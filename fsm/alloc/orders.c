@@ -164,6 +164,20 @@ static void send_note(const struct machine_id *self, const struct alloc *alloc,
     }
 }
 
+/* What it has gone on without is the tasks', too: they begin with less than they were to have. */
+static void send_remark(const struct machine_id *self, const struct alloc *alloc,
+                        const struct hook_outcome *outcome, fsm_send *send, void *ctx)
+{
+    struct kill_order remark = {.event = TASK_EVENT_HOOK_MESSAGE};
+
+    (void)text_copy(remark.text, sizeof(remark.text), outcome->text); /* cut if too long */
+    for (uint32_t i = 0; outcome->text[0] != '\0' && i < alloc->assign.members_count; i++) {
+        const struct alloc_member *member = &alloc->assign.members[i];
+        if (member->kind == MEMBER_TASK)
+            tell(self, member, TE_TOLD, &remark, send, ctx);
+    }
+}
+
 /* Nomad's words, of each task that is not as it should be (v2.0.5 client/allochealth). */
 static void send_verdict(const struct machine_id *self, struct alloc *alloc, fsm_send *send,
                          void *ctx)
@@ -239,6 +253,9 @@ void alloc_send(const struct machine_id *self, struct machine *record, uint8_t e
     case AX_SEND_TROUBLE:
         send_trouble(self, alloc, event->payload, send, ctx);
         return;
+    case AX_SEND_REMARK:
+        send_remark(self, alloc, event->payload, send, ctx);
+        return;
     case AX_NONE:
     case AX_HOOK:
     case AX_WATCH_PREVIOUS:
@@ -248,6 +265,7 @@ void alloc_send(const struct machine_id *self, struct machine *record, uint8_t e
     case AX_REPLY_OK:
     case AX_REPLY_NOT_RUNNING:
     case AX_CHECK_NETWORK:
+    case AX_HOOK_ABORT:
     case AX_COUNT:
         break;
     }

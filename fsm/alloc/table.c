@@ -24,7 +24,12 @@
 #define STATE(name, flags, limit_ms, ignored, never)                                               \
     [A_##name] = {#name, limit_ms, ignored, never, flags}
 #define ROW(state, event, guard, next, ...)                                                        \
-    {A_##state, AE_##event, AG_##guard, A_##next, {__VA_ARGS__}}
+    {                                                                                              \
+        A_##state, AE_##event, AG_##guard, A_##next,                                               \
+        {                                                                                          \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
 
 _Static_assert((int)AE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 
@@ -67,10 +72,11 @@ _Static_assert((int)AE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
     BEGIN_KILL(s, MEMBER_LOST)
 
 /* The same before any task was started: poststop tasks follow only what has begun. */
-#define LOSE_EARLY(s)                                                                              \
-    ROW(s, MEMBER_LOST, ALL_DEAD_VOLUMES, RELEASING, AX_SEND_RELEASE, AX_TELL_STATUS),             \
-    ROW(s, MEMBER_LOST, ALL_DEAD,         POSTRUN,   AX_HOOK, AX_TELL_STATUS),                     \
-    BEGIN_KILL_EARLY(s, MEMBER_LOST)
+#define LOSE_EARLY(s, ...)                                                                         \
+    ROW(s, MEMBER_LOST, ALL_DEAD_VOLUMES, RELEASING, AX_SEND_RELEASE, AX_TELL_STATUS,              \
+        ##__VA_ARGS__),                                                                            \
+    ROW(s, MEMBER_LOST, ALL_DEAD,         POSTRUN,   ##__VA_ARGS__, AX_HOOK, AX_TELL_STATUS),       \
+    BEGIN_KILL_EARLY(s, MEMBER_LOST, ##__VA_ARGS__)
 
 /* Nothing of the alloc's set-up is left. */
 #define END(s, e)                                                                                  \
@@ -139,17 +145,17 @@ JUDGED_BY_USER(WAITING),
 
 ROW(PREPARING,  AUTHORIZED,     ALWAYS,          PREPARING,  AX_SEND_AUTHORIZED),
 NOTED(PREPARING, TASK_CHANGED),
-LOSE_EARLY(PREPARING),
+LOSE_EARLY(PREPARING, AX_HOOK_ABORT),
 NOTED(PREPARING, STATUS_ACKED),
-BEGIN_KILL_EARLY(PREPARING, STOP, AX_REPLY_OK),
+BEGIN_KILL_EARLY(PREPARING, STOP, AX_HOOK_ABORT, AX_REPLY_OK),
 REFUSED(PREPARING, RESTART),
-BEGIN_KILL_EARLY(PREPARING, DESTROY, AX_REPLY_OK),
-ROW(PREPARING,  HOOK_DONE,      HOOKS_LEFT,      PREPARING,  AX_HOOK),
-ROW(PREPARING,  HOOK_DONE,      HAS_VOLUMES,     MOUNTING,   AX_SEND_WANT),
-ROW(PREPARING,  HOOK_DONE,      ALWAYS,          RUNNING,    AX_SEND_START),
+BEGIN_KILL_EARLY(PREPARING, DESTROY, AX_HOOK_ABORT, AX_REPLY_OK),
+ROW(PREPARING,  HOOK_DONE,      HOOKS_LEFT,      PREPARING,  AX_SEND_REMARK, AX_HOOK),
+ROW(PREPARING,  HOOK_DONE,      HAS_VOLUMES,     MOUNTING,   AX_SEND_REMARK, AX_SEND_WANT),
+ROW(PREPARING,  HOOK_DONE,      ALWAYS,          RUNNING,    AX_SEND_REMARK, AX_SEND_START),
 BEGIN_KILL_EARLY(PREPARING, HOOK_FAILED),
 JUDGED(PREPARING),
-BEGIN_KILL_EARLY(PREPARING, TIMEOUT),
+BEGIN_KILL_EARLY(PREPARING, TIMEOUT, AX_HOOK_ABORT),
 ROW(PREPARING,  RESTORE,        ALWAYS,          PREPARING,  AX_HOOK),
 REFUSED(PREPARING, REPLAY),
 RENEWED(PREPARING),
@@ -382,18 +388,16 @@ static const struct fsm_event_def alloc_events[AE_COUNT] = {
 #undef X
 };
 
-static const struct fsm_effect_def alloc_effects[AX_COUNT] = {
-    [AX_NONE] = {"NONE", LANE_TELL, 0, 0},
+static const struct fsm_effect_def alloc_effects[AX_COUNT] = {[AX_NONE] = {"NONE", LANE_TELL, 0, 0},
 #define X(name, lane, completions, timeout_ms)                                                     \
     [AX_##name] = {#name, LANE_##lane, completions, timeout_ms},
-    ALLOC_EFFECTS(X)
+                                                              ALLOC_EFFECTS(X)
 #undef X
 };
 
-static const struct fsm_guard_def alloc_guards[AG_COUNT] = {
-    [AG_ALWAYS] = {"ALWAYS", NULL},
+static const struct fsm_guard_def alloc_guards[AG_COUNT] = {[AG_ALWAYS] = {"ALWAYS", NULL},
 #define X(name, function) [AG_##name] = {#name, function},
-    ALLOC_GUARDS(X)
+                                                            ALLOC_GUARDS(X)
 #undef X
 };
 
@@ -410,7 +414,7 @@ const struct fsm_def alloc_def = {
     .effects_count = AX_COUNT,
     .guards = alloc_guards,
     .guards_count = AG_COUNT,
-    .after_sweep = (uint64_t)1 << AX_HOOK | /* directories are deleted under nobody */
+    .after_sweep = (uint64_t)1 << AX_HOOK |         /* directories are deleted under nobody */
                    (uint64_t)1 << AX_CHECK_NETWORK, /* nor are networks mended under strangers */
     .paced = (uint64_t)1 << AG_HOOKS_LEFT,
     .timeout_event = AE_TIMEOUT,

@@ -32,6 +32,7 @@ enum {
     PUSH_URGENT_MS = 200,
     PUSH_LAZY_MS = 1000,
     FIND_VOLUMES_MS = 300000, /* in which servers have a leader again */
+    FIND_DISK_MS = 300000,    /* likewise */
 };
 
 /* LEAST and at most as much again. */
@@ -116,6 +117,11 @@ uint64_t policy_tell_node_ms(bool is_new, uint64_t draw)
 uint64_t policy_find_volumes_ms(void)
 {
     return FIND_VOLUMES_MS;
+}
+
+uint64_t policy_find_disk_ms(void)
+{
+    return FIND_DISK_MS;
 }
 
 uint64_t policy_push_again_ms(uint64_t draw)

@@ -543,7 +543,7 @@ static bool lay_down(uid_t own)
         return false;
     if (geteuid() == 0) {
         is_alone = fetch_be(own, own);
-        if ((!is_alone && !fetch_be(FETCH_NOBODY, FETCH_NOBODY)) || fetch_drop_capabilities() != 0)
+        if ((!is_alone && !fetch_be(FETCH_NOBODY, FETCH_NOBODY)) || fetch_keep_capabilities(0) != 0)
             return false;
     }
     if (is_alone && !limit(RLIMIT_NPROC, THREADS_MAX))

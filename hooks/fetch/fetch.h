@@ -1,20 +1,18 @@
-/* Inside hooks/fetch/ only: what one artifact is on its way, and what both modes share. */
+/* Inside hooks/fetch/ only: what one artifact is on its way, and what all modes share. */
 #ifndef CAIRN_HOOKS_FETCH_FETCH_H
 #define CAIRN_HOOKS_FETCH_FETCH_H
 
 #include "base/base.h"
+#include "hooks/fetch/modes.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What cairn-fetch is started with, as descriptors. */
-enum { FETCH_ORDER = 3, FETCH_PLACE = 4, FETCH_REPORT = 5, FETCH_SHARED = 6 };
 #define FETCH_PLACE_PATH "/proc/self/fd/4"
 
 enum {
-    FETCH_EXIT_USAGE = 2,
     FETCH_NOBODY = 65534, /* where no user of its own can be: in some containers */
 };
 
@@ -57,8 +55,9 @@ struct fetch {
     uint64_t timeout_ms; /* for one download */
     uint64_t bytes_max;  /* of one download */
     uint64_t unpacked_bytes_max, entries_max; /* of one archive */
-    int data;                                 /* what was downloaded */
-    struct told *told;                        /* seen by all processes */
+    const char *snapshot; /* of that alloc's disk the archive is one; NULL: it is anything */
+    int data;             /* what was downloaded */
+    struct told *told;    /* seen by all processes */
 };
 
 /* Downloads ARTIFACT into fetch->data, and looks its checksum up if that is in a file. */
@@ -78,7 +77,12 @@ int fetch_unpack_file(const struct fetch *fetch, enum archive_kind kind, const c
 /* Becomes USER and nobody else, without a group that is another's. */
 bool fetch_be(uid_t uid, gid_t gid);
 
-int fetch_drop_capabilities(void);
+/* All but those of MASK, which has their bits, are gone. */
+int fetch_keep_capabilities(uint64_t mask);
+
+/* cairn-fetch in its mode snapshot: packs the disk of ALLOC, whose directory is at PATH, with those
+ * of its TASKS, to FETCH_PACKED; its exit code. */
+int fetch_pack(const char *path, const char *alloc, char *const *tasks);
 
 /* cairn-fetch in its other mode: asks what it is told over its socket, until that ends.  OWN is a
  * user that nobody else is, for who is root. */

@@ -14,8 +14,10 @@
  * last line of the report says which is not, and why.  Who is not root does the same without the
  * walls.
  *
- * In another mode it runs the checks of services: "cairn-fetch checks", with the socket of
- * hooks/services/wire.h.
+ * What it gets may also be the disk of an alloc on another node: then the second process makes what
+ * is in it whosever it was, in a directory that nobody else has.  In a mode of its own
+ * (hooks/fetch/pack.c) it packs such a disk for others, and in another one it runs the checks of
+ * services: "cairn-fetch checks", with the socket of hooks/services/wire.h.
  */
 #include "hooks/fetch/fetch.h"
 #include "hooks/services/wire.h"
@@ -25,6 +27,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <locale.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -46,6 +50,10 @@ enum {
     SOURCE_SHOWN = 120,
     DIRECTORY_MODE = 0755,
 };
+
+/* To make files and directories that belong to others. */
+#define GIVING                                                                                     \
+    ((uint64_t)1 << CAP_CHOWN | (uint64_t)1 << CAP_DAC_OVERRIDE | (uint64_t)1 << CAP_FOWNER)
 
 /* Where a repository is cloned, and where git finds that: a directory that there is on each
  * machine, and that nothing is cloned from. */
@@ -93,11 +101,12 @@ static int become(const struct step *step, struct err *err)
     (void)umask(022);
     if (setrlimit(RLIMIT_CORE, &none) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return err_os(err, ERR_IO, errno, "cannot lay down privileges");
+    bool gives = step->is_unpacking && fetch->snapshot != NULL;
     if (geteuid() == 0 &&
-        ((step->is_unpacking &&
-          (fchdir(place_of(step)) != 0 || chroot(".") != 0 || !fetch_be(fetch->uid, fetch->gid))) ||
+        ((step->is_unpacking && (fchdir(place_of(step)) != 0 || chroot(".") != 0 ||
+                                 (!gives && !fetch_be(fetch->uid, fetch->gid)))) ||
          (!step->is_unpacking && !be_alone(fetch) && !fetch_be(FETCH_NOBODY, FETCH_NOBODY)) ||
-         fetch_drop_capabilities() != 0))
+         fetch_keep_capabilities(gives ? GIVING : 0) != 0))
         return err_os(err, ERR_IO, errno, "cannot lay down privileges");
     end_with_parent(step);    /* a change of the user ends what was said of it before */
     (void)close(FETCH_ORDER); /* what other artifacts are asked for with, and the directories: */
@@ -275,6 +284,17 @@ static int check_sum(const struct fetch *fetch, const struct source *source, str
     return fetch_check_sum(fetch, told, err);
 }
 
+/* Somebody will say that a disk is there whole, and what says so may outlive the machine's power.
+ */
+static int keep(struct err *err)
+{
+    scoped_fd int fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    return fd < 0 || syncfs(fd) != 0
+               ? err_os(err, err_from_errno(errno), errno, "cannot write it to the disk")
+               : 0;
+}
+
 static int unpack(struct step *step, struct err *err)
 {
     static struct source source;
@@ -286,7 +306,9 @@ static int unpack(struct step *step, struct err *err)
         code = fetch_source(step->artifact, &source, err);
     if (code == 0)
         code = check_sum(step->fetch, &source, err);
-    return code == 0 ? place(step, &source, err) : code;
+    if (code == 0)
+        code = place(step, &source, err);
+    return code == 0 && step->fetch->snapshot != NULL ? keep(err) : code;
 }
 
 /* --- one artifact --- */
@@ -383,8 +405,11 @@ static int fetch_all(struct fetch *fetch, const json_t *order)
         struct err err = {0};
 
         show_source(artifact, source);
-        (void)text_format(before, sizeof(before), "\nfailed to download artifact \"%s\": ", source);
-        report(before);
+        fetch->snapshot = json_string_value(json_object_get(artifact, "snapshot"));
+        if (fetch->snapshot == NULL)
+            (void)text_format(before, sizeof(before),
+                              "\nfailed to download artifact \"%s\": ", source); /* it fits */
+        report(fetch->snapshot == NULL ? before : "\n");
         int code = fetch_one(fetch, artifact, &err);
         if (code != 0 && code != ERR_CANCELED)
             report(err.text);
@@ -403,6 +428,9 @@ int main(int argc, char **argv)
     check(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
     if (argc == 2 && text_equal(argv[1], WIRE_MODE))
         return fetch_check(fetch.fetcher);
+    if (argc >= 4 && text_equal(argv[1], FETCH_SNAPSHOT))
+        return fetch_pack(argv[2], argv[3], argv + 4);
+    (void)setlocale(LC_CTYPE, "C.UTF-8"); /* names in some archives are, whatever others are */
     if (poll(&daemon, 1, 0) != 0)
         return EXIT_FAILED; /* nobody will read it */
     if (argc != 3 || !text_to_u64(argv[1], &uid) || !text_to_u64(argv[2], &gid) ||

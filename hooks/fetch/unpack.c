@@ -4,7 +4,8 @@
  * Only the formats that were announced are known to the library, and of an archive only plain
  * files, directories and links within it are taken: a name that is absolute or goes up, a link that
  * leads out, a device, more entries or bytes than there may be end it.  Who does this has only the
- * task's directory to see, and may do there what the task itself may.
+ * task's directory to see, and may do there what the task itself may.  Who unpacks a disk has
+ * nothing but a directory of its own to see, and gives its files to whom they belonged.
  */
 #include "hooks/fetch/fetch.h"
 
@@ -20,6 +21,7 @@
 enum {
     BLOCK_BYTES = 256 * 1024,
     FILE_MODE = 0644,
+    SAID_SIZE = 160,
     LAST_BITS = 0777, /* nobody gains by what an archive says of set-user-id */
     EXTRACT = ARCHIVE_EXTRACT_PERM | ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_UNLINK |
               ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT |
@@ -80,7 +82,9 @@ static int refuse(const char *path, const char *why, struct err *err)
     return code;
 }
 
-static int check_entry(struct archive_entry *entry, struct err *err)
+/* A link of a disk is as its payload has made it, here as where it was: nothing is written through
+ * it. */
+static int check_entry(struct archive_entry *entry, bool of_disk, struct err *err)
 {
     const char *path = archive_entry_pathname(entry), *link = archive_entry_symlink(entry);
     const char *other = archive_entry_hardlink(entry);
@@ -95,7 +99,7 @@ static int check_entry(struct archive_entry *entry, struct err *err)
                    ? refuse(path, "is a link that leads out of the archive", err)
                    : 0;
     if (type == AE_IFLNK)
-        return link == NULL || *link == '/' || !stays_below(link, depth_of(path))
+        return link == NULL || (!of_disk && (*link == '/' || !stays_below(link, depth_of(path))))
                    ? refuse(path, "is a link that leads out of the archive", err)
                    : 0;
     if (type != AE_IFREG && type != AE_IFDIR)
@@ -222,7 +226,29 @@ static int choose_entry(struct unpacking *unpacking, struct archive_entry *entry
     if (*part != '\0' && text_equal(archive_entry_pathname(entry), ".") &&
         archive_entry_filetype(entry) != AE_IFDIR)
         return err_set(unpacking->err, ERR_INVALID, "%.80s is no directory in it", part);
-    return check_entry(entry, unpacking->err);
+    return check_entry(entry, unpacking->fetch->snapshot != NULL, unpacking->err);
+}
+
+/* What the other side says of a disk that it could not pack. */
+static int told_error(struct unpacking *unpacking)
+{
+    char text[SAID_SIZE];
+    la_ssize_t length = archive_read_data(unpacking->from, text, sizeof(text) - 1);
+
+    text[length > 0 ? length : 0] = '\0';
+    text_clean(text);
+    text_whole(text);
+    return err_set(unpacking->err, ERR_IO, "its node could not pack it: %s", text);
+}
+
+static bool is_error(const struct unpacking *unpacking, struct archive_entry *entry)
+{
+    const char *path = archive_entry_pathname(entry);
+    char name[FILE_NAME_SIZE];
+
+    return unpacking->fetch->snapshot != NULL && path != NULL &&
+           text_format(name, sizeof(name), FETCH_SNAPSHOT_ERROR, unpacking->fetch->snapshot) &&
+           text_equal(path, name);
 }
 
 static int take_entry(struct unpacking *unpacking, struct archive_entry *entry)
@@ -231,6 +257,8 @@ static int take_entry(struct unpacking *unpacking, struct archive_entry *entry)
     bool meant = false;
     int code = count_entry(unpacking, entry, &length);
 
+    if (code == 0 && is_error(unpacking, entry))
+        return told_error(unpacking);
     if (code == 0)
         code = choose_entry(unpacking, entry, &meant);
     if (code != 0 || !meant)
@@ -297,7 +325,10 @@ int fetch_unpack(const struct fetch *fetch, enum archive_kind kind, const char *
     unpacking.from = reader_of(fetch, kind);
     unpacking.to = archive_write_disk_new();
     check(unpacking.to != NULL);
-    (void)archive_write_disk_set_options(unpacking.to, EXTRACT); /* all are known */
+    (void)archive_write_disk_set_options(unpacking.to,
+                                         EXTRACT | (fetch->snapshot != NULL && geteuid() == 0
+                                                        ? ARCHIVE_EXTRACT_OWNER
+                                                        : 0)); /* all are known */
     if (archive_read_open_fd(unpacking.from, fetch->data, BLOCK_BYTES) != ARCHIVE_OK)
         code = library_failed(unpacking.from, "unpack", err);
     if (code == 0)

@@ -106,6 +106,7 @@ static void listed(void *ctx, const json_t *reply, const struct err *err)
         return;
     }
     nomad->listing = json_incref((json_t *)(uintptr_t)reply);
+    moving_learn(nomad, reply);
     ask_in(nomad, 0);
 }
 

@@ -30,6 +30,7 @@ void nomad_free(struct nomad *nomad)
     finding_end(nomad);
     awaiting_end(nomad);
     facts_end(nomad);
+    moving_end(nomad);
     allocs_end(nomad);
     mine_end(nomad);
     offers_end(nomad);
@@ -58,6 +59,7 @@ static uint64_t deadline_ms(const struct nomad *nomad)
     earlier(&at_ms, finding_at_ms(nomad));
     earlier(&at_ms, awaiting_at_ms(nomad));
     earlier(&at_ms, facts_at_ms(nomad));
+    earlier(&at_ms, moving_at_ms(nomad));
     if (!nomad->pushing && nomad->synced && nomad->registered)
         earlier(&at_ms, nomad->push_at_ms);
     if (!nomad->offering && nomad->synced && nomad->registered)
@@ -79,6 +81,7 @@ void nomad_wake(struct nomad *nomad)
     finding_wake(nomad);
     awaiting_wake(nomad);
     facts_wake(nomad);
+    moving_wake(nomad);
     status_wake(nomad);
     offers_wake(nomad);
     events_wake(nomad);

@@ -114,6 +114,13 @@ void *nomad_want(struct nomad *nomad, const struct spec_question *question, void
 const char *nomad_known(const void *wanted, struct err *err);
 void nomad_unwant(void *wanted);
 
+/* --- disks --- */
+
+/* Looks for that of PREVIOUS, which ALLOC takes over.  CB comes once, a limited time later at the
+ * latest, or never, once NOMAD is freed. */
+void nomad_find_disk(struct nomad *nomad, const char *alloc, const char *previous, spec_disk_cb *cb,
+                     void *ctx);
+
 /* --- identities --- */
 
 /* Has tokens signed for COUNT bearers, one at least, of ALLOC, whose create_index is INDEX.  All

@@ -4,9 +4,10 @@
  * nomad.c makes it and says when each part is to be woken; mine.c knows the allocs, and servers.c
  * calls whichever server is the one to be asked; registration.c registers the node and keeps it
  * alive; allocs.c learns what is to run, place.c does it, with what finding.c has found out about
- * its volumes; awaiting.c knows for whom it waits, facts.c what its templates ask for; status.c
- * tells what has become of it, offers.c what they offer to others; claims.c has volumes claimed,
- * signing.c has identities signed, and events.c tells what has happened to the node.
+ * its volumes; awaiting.c knows for whom it waits, moving.c where the disk is that it takes over,
+ * facts.c what its templates ask for; status.c tells what has become of it, offers.c what they offer
+ * to others; claims.c has volumes claimed, signing.c has identities signed, and events.c tells what
+ * has happened to the node.
  */
 #ifndef CAIRN_SERVER_NOMAD_PART_H
 #define CAIRN_SERVER_NOMAD_PART_H
@@ -100,6 +101,10 @@ struct nomad {
     /* facts.c */
     struct fact *facts, *facts_by; /* that are asked for; by what they are */
     size_t facts_bytes;            /* of their answers */
+
+    /* moving.c */
+    struct disk_finding *disk_findings; /* disks on other nodes that are looked for */
+    json_t *tokens;                     /* by allocs here, as last listed: secrets; NULL: none */
 
     /* place.c */
     struct {
@@ -270,6 +275,13 @@ void facts_heard(struct nomad *nomad);
 
 /* Whoever wants something is told nothing any more. */
 void facts_end(struct nomad *nomad);
+
+/* --- moving.c --- */
+
+void moving_learn(struct nomad *nomad, const json_t *listing);
+void moving_wake(struct nomad *nomad);
+uint64_t moving_at_ms(const struct nomad *nomad); /* node time of that; 0: none is wanted */
+void moving_end(struct nomad *nomad);
 
 /* --- status.c --- */
 

@@ -67,15 +67,17 @@ static const char *awaited_of(const struct nomad *nomad, const struct served_all
                : still_here(nomad, served->previous_id);
 }
 
-/* Whose ephemeral disk it takes over. */
+/* Whose ephemeral disk it takes over: one that is sticky stays on its node. */
 static const char *disk_of(const struct nomad *nomad, const struct placing *placing)
 {
-    const struct core *core = life_core(nomad->config.life);
+    const struct alloc_spec *spec = placing->spec;
     const char *previous = placing->served.previous_id;
+    bool is_here =
+        uuid_is_valid(previous) && core_alloc(life_core(nomad->config.life), previous) != NULL;
 
-    if (!placing->spec->disk_sticky && !placing->spec->disk_migrate)
-        return "";
-    return uuid_is_valid(previous) && core_alloc(core, previous) != NULL ? previous : "";
+    return uuid_is_valid(previous) && (spec->disk_migrate || (spec->disk_sticky && is_here))
+               ? previous
+               : "";
 }
 
 static void store(struct nomad *nomad, struct placing *placing)

@@ -199,7 +199,7 @@ static void begin(struct sim *sim, const struct effect *effect, const struct sim
     plan(sim, call);
 }
 
-/* Nobody waits any more for the hook of the task WHOM: what a daemon can end of it ends now, and
+/* Nobody waits any more for the hook of WHOM: what a daemon can end of it ends now, and
  * not what hangs.  What it had not done is not done. */
 static void abort_hook(struct sim *sim, const struct sim_whom *whom)
 {
@@ -236,7 +236,9 @@ void sim_perform(void *ctx, const struct effect *effect)
         return;
     if (whom.kind == MACHINE_TASK && effect->kind == TX_DRIVER_SIGNAL)
         sim_driver_signal(sim, effect);
-    else if (whom.kind == MACHINE_TASK && effect->kind == TX_HOOK_ABORT)
+    else if (whom.kind == MACHINE_TASK
+                 ? effect->kind == TX_HOOK_ABORT
+                 : whom.kind == MACHINE_ALLOC && effect->kind == AX_HOOK_ABORT)
         abort_hook(sim, &whom);
     else if (effect->lane < LANE_COUNT)
         begin(sim, effect, &whom);

@@ -12,7 +12,7 @@
 struct sim;
 
 enum {
-    SIM_EFFECTS_MAX = 24, /* of one machine */
+    SIM_EFFECTS_MAX = 28, /* of one machine */
     SIM_PLACED_MAX = 96,  /* allocs, by the control plane of one world */
 };
 

@@ -21,7 +21,7 @@ ONLY = {'lmdb.h': {'journal'},
         'msgpack/pack.h': {'io/rpc/msgpack.c'}, 'msgpack/unpack_template.h': {'io/rpc/msgpack.c'}, 'ev.h': {'io/loop/loop.c'},
         'curl/curl.h': {'io/net/curl_library.h', 'hooks/fetch/check.c', 'hooks/fetch/download.c',
                        'hooks/fetch/source.c'},
-        'archive.h': {'hooks/fetch/unpack.c'},
+        'archive.h': {'hooks/fetch/pack.c', 'hooks/fetch/unpack.c'},
         'flatbuffers/flatbuffers.h': {'journal/codec.cc'}, 'pcre2.h': {'spec/regex.c'},
         'csi/client/csi.pb-c.h': {'csi/client/decode.c', 'csi/client/encode.c'}}
 

@@ -21,6 +21,7 @@ struct fixture {
     struct alloc_spec alloc;
     const char *environment[8];
     const struct hooks_fetch *fetch;         /* NULL: nothing is */
+    const struct hooks_disks *disks;         /* NULL: none is elsewhere */
     const struct hooks_connect *connect;     /* NULL: there is no Consul */
     const struct hooks_templates *templates; /* NULL: nobody is told of them */
     const struct hooks_signer *signer;       /* NULL: nobody signs identities */
@@ -77,6 +78,7 @@ static inline void start_hooks(struct fixture *fixture, const char *denylist)
         .user_denylist = denylist,
         .driver = fixture_driver,
         .fetch = fixture->fetch,
+        .disks = fixture->disks,
         .connect = fixture->connect,
         .templates = fixture->templates,
         .signer = fixture->signer,

@@ -5,17 +5,23 @@
 #define OLD_ID "0a0a0a0a-9a1d-4d5e-8f00-0123456789ab"
 #define OLDER_ID "0b0b0b0b-9a1d-4d5e-8f00-0123456789ab"
 
-static int migrate(struct fixture *fixture, const char *const *from)
+static void begin(struct fixture *fixture, const char *const *from, const char *elsewhere)
 {
     const struct hook_run run = {
         .phase = PHASE_PRERUN,
         .hook = ALLOC_HOOK_MIGRATE_DISK,
         .alloc = &fixture->alloc,
         .disk_from = from,
+        .disk_elsewhere = elsewhere,
     };
 
     fixture->answered = false;
     hook_run(fixture->hooks, &run, on_outcome, fixture);
+}
+
+static int migrate(struct fixture *fixture, const char *const *from)
+{
+    begin(fixture, from, NULL);
     loop_run(fixture->loop);
     assert_true(fixture->answered);
     return fixture->outcome.code;
@@ -164,6 +170,159 @@ static void test_nobody_before_it_is_no_failure(void **state)
     assert_true(exists(below(fixture, ALLOC_ID, "alloc/data")));
 }
 
+/* --- from another node --- */
+
+/* Who knows where it is. */
+static struct {
+    const char *address; /* NULL: nobody does */
+    struct loop *silent; /* which is stopped instead of an answer; NULL: it is given */
+    unsigned asked;
+    spec_disk_cb *cb;
+    void *ctx;
+} book;
+
+static void tell(void)
+{
+    const struct spec_disk_place place = {
+        .node = "n", .address = book.address, .token = "secret of a node"};
+    struct err err = {0};
+
+    (void)err_set(&err, ERR_GONE, "the servers know it no more");
+    book.cb(book.ctx, book.address == NULL ? NULL : &place, &err);
+}
+
+static void find(void *ctx, const char *alloc, const char *previous, spec_disk_cb *cb, void *cb_ctx)
+{
+    (void)ctx;
+    assert_string_equal(alloc, ALLOC_ID);
+    assert_string_equal(previous, OLD_ID);
+    book.asked++;
+    book.cb = cb;
+    book.ctx = cb_ctx;
+    if (book.silent == NULL)
+        tell();
+    else
+        loop_stop(book.silent);
+}
+
+static void look_elsewhere(struct fixture *fixture)
+{
+    static char program[PATH_SIZE];
+    static const struct hooks_fetch fetch = {.program = program, .variables = ""};
+    static const struct hooks_disks disks = {
+        .find = find, .region = "global", .ca_file = "", .cert_file = "", .key_file = ""};
+
+    beside_program(program, "cairn-fetch");
+    book.address = NULL;
+    book.silent = NULL;
+    book.asked = 0;
+    fixture->fetch = &fetch;
+    fixture->disks = &disks;
+    start_hooks(fixture, NULL);
+    assert_int_equal(build_alloc(fixture), 0);
+}
+
+static int take_from_elsewhere(struct fixture *fixture)
+{
+    begin(fixture, (const char *[]){OLD_ID, NULL}, OLD_ID);
+    loop_run(fixture->loop);
+    assert_true(fixture->answered);
+    return fixture->outcome.code;
+}
+
+static void assert_begins_empty(struct fixture *fixture, const char *why)
+{
+    assert_int_equal(take_from_elsewhere(fixture), 0);
+    assert_non_null(strstr(fixture->text, "The disk of alloc 0a0a0a0a on another node is not "));
+    assert_non_null(strstr(fixture->text, why));
+    assert_int_equal(fixture->outcome.results_bytes, 0); /* a token is nobody's to keep */
+    assert_false(exists(below(fixture, ALLOC_ID, ".disk.new")));
+    assert_false(exists(below(fixture, ALLOC_ID, ".disk")));
+}
+
+static void test_one_that_cannot_be_had_is_empty_and_says_why(void **state)
+{
+    struct fixture *fixture = *state;
+
+    look_elsewhere(fixture);
+    assert_begins_empty(fixture, "the servers know it no more");
+    book.address = "127.0.0.1:1"; /* where nobody listens */
+    assert_begins_empty(fixture, "onnect");
+    static const char *const none[] = {"",           "host",    ":1",    "host:", "host:0",
+                                       "host:65536", "ho st:1", "a@b:1", "h/x:1"};
+    for (size_t i = 0; i < COUNT_OF(none); i++) {
+        book.address = none[i];
+        assert_begins_empty(fixture, "its node has no address");
+    }
+    assert_int_equal(book.asked, 2 + COUNT_OF(none));
+}
+
+/* The daemon ended when all had come, and some of it was moved. */
+static void test_what_has_come_whole_is_taken_whoever_answers_now(void **state)
+{
+    struct fixture *fixture = *state;
+
+    look_elsewhere(fixture);
+    put_file(below(fixture, ALLOC_ID, "alloc/data/shared"), "moved before");
+    assert_return_code(mkdir(below(fixture, ALLOC_ID, ".disk"), 0700), errno);
+    assert_return_code(mkdir(below(fixture, ALLOC_ID, ".disk/web"), 0755), errno);
+    assert_return_code(mkdir(below(fixture, ALLOC_ID, ".disk/web/local"), 0755), errno);
+    put_file(below(fixture, ALLOC_ID, ".disk/web/local/own"), "came");
+    assert_int_equal(take_from_elsewhere(fixture), 0);
+    assert_string_equal(fixture->text, "");
+    assert_file_is(below(fixture, ALLOC_ID, "web/local/own"), "came");
+    assert_file_is(below(fixture, ALLOC_ID, "alloc/data/shared"), "moved before");
+    assert_false(exists(below(fixture, ALLOC_ID, ".disk")));
+}
+
+static void test_half_of_one_is_thrown_away(void **state)
+{
+    struct fixture *fixture = *state;
+
+    look_elsewhere(fixture);
+    assert_return_code(mkdir(below(fixture, ALLOC_ID, ".disk.new"), 0700), errno);
+    assert_return_code(mkdir(below(fixture, ALLOC_ID, ".disk.new/alloc"), 0755), errno);
+    assert_return_code(mkdir(below(fixture, ALLOC_ID, ".disk.new/alloc/data"), 0755), errno);
+    put_file(below(fixture, ALLOC_ID, ".disk.new/alloc/data/shared"), "half");
+    book.address = "127.0.0.1:1";
+    assert_begins_empty(fixture, "onnect");
+    assert_false(exists(below(fixture, ALLOC_ID, "alloc/data/shared")));
+}
+
+static void test_one_that_is_here_is_not_asked_for(void **state)
+{
+    struct fixture *fixture = *state;
+
+    leave_behind(fixture, OLD_ID);
+    look_elsewhere(fixture);
+    assert_int_equal(take_over(fixture), 0);
+    assert_int_equal(book.asked, 0);
+    assert_file_is(below(fixture, ALLOC_ID, "alloc/data/shared"), OLD_ID);
+}
+
+static void test_nobody_waits_for_one_that_is_not_wanted_any_more(void **state)
+{
+    struct fixture *fixture = *state;
+
+    look_elsewhere(fixture);
+    book.silent = fixture->loop;
+    begin(fixture, (const char *[]){OLD_ID, NULL}, OLD_ID);
+    loop_run(fixture->loop);
+    assert_int_equal(book.asked, 1);
+    hooks_abort(fixture->hooks, ALLOC_ID, "");
+    loop_run(fixture->loop);
+    assert_true(fixture->answered);
+    assert_int_equal(fixture->outcome.code, ERR_CANCELED);
+    tell(); /* to nobody */
+
+    book.asked = 0;
+    begin(fixture, (const char *[]){OLD_ID, NULL}, OLD_ID);
+    hooks_abort(fixture->hooks, ALLOC_ID, ""); /* before anybody was asked */
+    loop_run(fixture->loop);
+    assert_int_equal(fixture->outcome.code, ERR_CANCELED);
+    assert_int_equal(book.asked, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +334,11 @@ int main(void)
         TEST(test_the_same_again_changes_nothing),
         TEST(test_what_one_before_left_behind_is_found_with_the_one_before_it),
         TEST(test_nobody_before_it_is_no_failure),
+        TEST(test_one_that_cannot_be_had_is_empty_and_says_why),
+        TEST(test_what_has_come_whole_is_taken_whoever_answers_now),
+        TEST(test_half_of_one_is_thrown_away),
+        TEST(test_one_that_is_here_is_not_asked_for),
+        TEST(test_nobody_waits_for_one_that_is_not_wanted_any_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,6 +49,7 @@ bool api_knocks(struct api_request *request, api_again *again)
     struct err err = {0};
 
     if (lent == NULL || http_is_guest(request->exchange) ||
+        request->route->need.scope == NEEDS_MIGRATION ||
         (request->route->need.scope == NEEDS_NOTHING && secret == NULL) ||
         acl_lent_find(lent, secret, false, &rights, &err) != ERR_AGAIN)
         return false;

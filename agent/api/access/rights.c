@@ -52,6 +52,7 @@ static const char *namespace_of(const struct api_request *request, enum api_scop
     case NEEDS_BODY:
     case NEEDS_AREA:
     case NEEDS_MANAGEMENT:
+    case NEEDS_MIGRATION:
         break;
     }
     unreachable("what is named by an id");
@@ -61,6 +62,7 @@ static bool allows(const struct api_request *request, const struct api_need *nee
 {
     switch (need->scope) {
     case NEEDS_UNSAID:
+    case NEEDS_MIGRATION:
         break;
     case NEEDS_NOTHING:
         return true;
@@ -98,7 +100,14 @@ bool api_is_allowed(struct api_request *request)
 
     request->rights = &acl_everything;
     if (!request->api->parts->config->acl_enabled || http_is_guest(request->exchange))
-        return true; /* of a guest servers have seen to it */
+        return true;                                     /* of a guest servers have seen to it */
+    if (request->route->need.scope == NEEDS_MIGRATION) { /* whose token allows nothing else */
+        request->rights = &acl_nothing;
+        if (api_is_migrating(request, api_token(request)))
+            return true;
+        api_refuse(request, 403, "Permission denied");
+        return false;
+    }
     int code = resolve(request->api, api_token(request), &request->rights, &err);
     if (code != 0 && is_open) {
         request->rights = &acl_nothing;

@@ -321,6 +321,8 @@ class Servers:
         self.index = self.allocs_index = 10
         self.nodes = {}      # id: what it registered, with Status
         self.allocs = {}     # id: as a server has it
+        self.tokens = {}     # id of an alloc: by which it gets the disk of the one before it
+        self.others = {}     # id: a node that speaks to nobody, as servers have it
         self.events = []     # of nodes
         self.variables = {}  # (namespace, path): as a server has it
         self.vars_index = 1
@@ -601,7 +603,7 @@ class Servers:
             session.node = args['NodeID']
             self.wait(args, lambda: self.allocs_index)
             mine = [alloc for alloc in self.allocs.values() if alloc['NodeID'] == args['NodeID']]
-            return dict(self.query_of(self.allocs_index), MigrateTokens={},
+            return dict(self.query_of(self.allocs_index), MigrateTokens=dict(self.tokens),
                         Allocs={alloc['ID']: alloc['AllocModifyIndex'] for alloc in mine})
 
     def on_Alloc_GetAllocs(self, _session, args):
@@ -709,6 +711,13 @@ class Servers:
             stubs = [{'ServiceName': name, 'Tags': tags} for name, tags in names.items()]
             return dict(self.query_of(self.services_index),
                         Services=[{'Namespace': args['Namespace'], 'Services': stubs}] if stubs else [])
+
+    def on_Node_GetNode(self, _session, args):
+        with self.changed:
+            if not any(args.get('AuthToken') == node['SecretID'] for node in self.nodes.values()):
+                raise Refused('Permission denied')
+            node = self.nodes.get(args['NodeID']) or self.others.get(args['NodeID'])
+            return dict(self.query_of(self.index), Node=copy.deepcopy(node))
 
     def on_Node_UpdateAlloc(self, _session, args):
         self.writes()

@@ -1,6 +1,5 @@
 /*
- * Hook migrate_disk: what the alloc before it wrote to its ephemeral disk goes on with this one, as
- * in nomad v2.0.5 client/allocwatcher: `alloc/data`, and `local` of each task that both have.
+ * Taking over what is here: `alloc/data`, and `local` of each task that both have.
  *
  * Each is one rename within the file system that holds all allocs, so a crash leaves it with one of
  * the two, whole, and the next attempt finds it there.  One that failed half-way may have left part
@@ -12,6 +11,7 @@
  * it is for the next one.
  */
 #include "hooks/directory.h"
+#include "hooks/disk/disk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -86,6 +86,15 @@ static int move_local(int from_root, int to_root, const char *task, struct err *
     return code == 0 ? move(&(struct moving){from, to, "local", shown}, err) : code;
 }
 
+int disk_move(const struct hook_request *request, int from, int to, struct err *err)
+{
+    int code = move_data(from, to, err);
+
+    for (const char *task = request->tasks; code == 0 && *task != '\0'; task += strlen(task) + 1)
+        code = move_local(from, to, task, err);
+    return code;
+}
+
 /* What there is of the alloc FROM. */
 static int take(const struct hook_request *request, int root, const char *from, struct err *err)
 {
@@ -95,16 +104,12 @@ static int take(const struct hook_request *request, int root, const char *from, 
 
     if (code != 0)
         return code == ERR_GONE ? 0 : code;
-    code = move_data(source, root, err);
-    for (const char *task = request->tasks; code == 0 && *task != '\0'; task += strlen(task) + 1)
-        code = move_local(source, root, task, err);
-    return code;
+    return disk_move(request, source, root, err);
 }
 
-int hooks_migrate_disk(const struct hook_request *request, struct err *err)
+int disk_take_over(const struct hook_request *request, int root, struct err *err)
 {
-    scoped_fd int root = -1;
-    int code = hooks_open_root(request, &root, err);
+    int code = 0;
 
     for (int look = 0; code == 0 && look < 2; look++) {
         const char *from = request->disk_from;
