@@ -66,7 +66,8 @@ enum alloc_state {
     X(HEALTHY, MESSAGE, NONE)              /* a user says so of one that is in a deployment, */    \
     X(UNHEALTHY, MESSAGE, NONE)            /* and what he says last holds */                       \
     X(VOLUME_TROUBLED, MESSAGE, MEMBER)    /* it is tried again, and this is why */                \
-    X(CHECKED, MESSAGE, CHECKED)           /* checks of its services find another thing */
+    X(CHECKED, MESSAGE, CHECKED)           /* checks of its services find another thing */         \
+    X(RECONNECTED, MESSAGE, NONE)          /* the control plane, which did not know what it was */
 enum alloc_event_kind {
 #define X(name, class, payload) AE_##name,
     ALLOC_EVENTS(X)
@@ -99,7 +100,8 @@ enum alloc_event_kind {
     X(SEND_MOUNTS, SEND, 0, 0)          /* to tasks about to start: are all volumes there */       \
     X(SEND_TROUBLE, SEND, 0, 0)         /* to tasks that wait for a volume: why it takes longer */ \
     X(HOOK_ABORT, TELL, 0, 0)           /* nobody waits any more for the hook under way */         \
-    X(SEND_REMARK, SEND, 0, 0)          /* to tasks: what the hook has gone on without, if it did */
+    X(SEND_REMARK, SEND, 0, 0)          /* to tasks: what the hook has gone on without */          \
+    X(SEND_RECONNECTED, SEND, 0, 0)     /* to tasks: it is known again what they are */
 enum alloc_effect {
     AX_NONE,
 #define X(name, lane, completions, timeout_ms) AX_##name,

@@ -139,6 +139,7 @@ static const struct {
     const char *always, *otherwise;
 } messages[TASK_EVENT_TYPE_COUNT] = {
     [TASK_EVENT_RECEIVED] = {.always = "Task received by client"},
+    [TASK_EVENT_RECONNECTED] = {.always = "Client reconnected"},
     [TASK_EVENT_STARTED] = {.always = "Task started by client"},
     [TASK_EVENT_LEADER_DEAD] = {.always = "Leader Task in Group dead"},
     [TASK_EVENT_MAIN_DEAD] = {.always = "Main tasks in the group died"},

@@ -291,14 +291,16 @@ uint64_t policy_push_after_ms(enum status_haste haste);
 struct wanted {
     bool run;       /* neither stopped nor evicted */
     bool over;      /* they know how it has ended */
+    bool unknown;   /* they have not heard of it for so long that they do not know what it is */
     uint64_t index; /* of this version of it */
 };
 
 enum wanted_order {
     WANTED_IGNORED,
-    WANTED_ASSIGN, /* it is new */
-    WANTED_GO_ON,  /* as it is */
-    WANTED_UPDATE, /* by this version */
+    WANTED_ASSIGN,    /* it is new */
+    WANTED_GO_ON,     /* as it is */
+    WANTED_UPDATE,    /* by this version */
+    WANTED_RECONNECT, /* the same, and it is to say that it is heard of again */
     WANTED_STOP,
 };
 

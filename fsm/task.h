@@ -181,7 +181,8 @@ const char *hook_phase_name(unsigned phase);
     X(SKIPPING_DELAY, "Skipping shutdown delay")                                                   \
     X(HOOK_MESSAGE, "Task hook message")                                                           \
     X(DRIVER, "Driver")                                                                            \
-    X(TEMPLATE, "Template")
+    X(TEMPLATE, "Template")                                                                        \
+    X(RECONNECTED, "Reconnected")
 enum task_event_type {
     TASK_EVENT_NONE,
 #define X(name, text) TASK_EVENT_##name,

@@ -53,6 +53,7 @@ struct served_alloc {
     const char *desired_status, *desired_description; /* in the server's words */
     const char *client_status;  /* what the server knows: "pending", ..., "unknown" */
     bool client_terminal;       /* that is "complete", "failed" or "lost" */
+    bool client_unknown;        /* or "unknown": nothing was heard of the node for too long */
     bool no_shutdown_delay;     /* when it is stopped, nothing waits */
     bool migrate;               /* it is stopped since its node is drained */
     const char *previous_id;    /* whose place, and sticky disk, it takes */

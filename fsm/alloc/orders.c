@@ -164,6 +164,16 @@ static void send_note(const struct machine_id *self, const struct alloc *alloc,
     }
 }
 
+static void send_told(const struct machine_id *self, const struct alloc *alloc,
+                      const struct kill_order *order, fsm_send *send, void *ctx)
+{
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        const struct alloc_member *member = &alloc->assign.members[i];
+        if (member->kind == MEMBER_TASK)
+            tell(self, member, TE_TOLD, order, send, ctx);
+    }
+}
+
 /* What it has gone on without is the tasks', too: they begin with less than they were to have. */
 static void send_remark(const struct machine_id *self, const struct alloc *alloc,
                         const struct hook_outcome *outcome, fsm_send *send, void *ctx)
@@ -171,11 +181,16 @@ static void send_remark(const struct machine_id *self, const struct alloc *alloc
     struct kill_order remark = {.event = TASK_EVENT_HOOK_MESSAGE};
 
     (void)text_copy(remark.text, sizeof(remark.text), outcome->text); /* cut if too long */
-    for (uint32_t i = 0; outcome->text[0] != '\0' && i < alloc->assign.members_count; i++) {
-        const struct alloc_member *member = &alloc->assign.members[i];
-        if (member->kind == MEMBER_TASK)
-            tell(self, member, TE_TOLD, &remark, send, ctx);
-    }
+    if (outcome->text[0] != '\0')
+        send_told(self, alloc, &remark, send, ctx);
+}
+
+static void send_reconnected(const struct machine_id *self, const struct alloc *alloc,
+                             fsm_send *send, void *ctx)
+{
+    const struct kill_order order = {.event = TASK_EVENT_RECONNECTED, .text = ""};
+
+    send_told(self, alloc, &order, send, ctx);
 }
 
 /* Nomad's words, of each task that is not as it should be (v2.0.5 client/allochealth). */
@@ -255,6 +270,9 @@ void alloc_send(const struct machine_id *self, struct machine *record, uint8_t e
         return;
     case AX_SEND_REMARK:
         send_remark(self, alloc, event->payload, send, ctx);
+        return;
+    case AX_SEND_RECONNECTED:
+        send_reconnected(self, alloc, send, ctx);
         return;
     case AX_NONE:
     case AX_HOOK:

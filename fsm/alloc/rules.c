@@ -396,6 +396,7 @@ void alloc_absorb(struct machine *record, const struct fsm_event *event, const s
     case AE_NETWORK_SOUND:
     case AE_NETWORK_LOST:
     case AE_VOLUME_TROUBLED:
+    case AE_RECONNECTED:
     case AE_COUNT:
         break;
     }

@@ -24,12 +24,7 @@
 #define STATE(name, flags, limit_ms, ignored, never)                                               \
     [A_##name] = {#name, limit_ms, ignored, never, flags}
 #define ROW(state, event, guard, next, ...)                                                        \
-    {                                                                                              \
-        A_##state, AE_##event, AG_##guard, A_##next,                                               \
-        {                                                                                          \
-            __VA_ARGS__                                                                            \
-        }                                                                                          \
-    }
+    {A_##state, AE_##event, AG_##guard, A_##next, {__VA_ARGS__}}
 
 _Static_assert((int)AE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 
@@ -98,6 +93,9 @@ _Static_assert((int)AE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
     ROW(s, HEALTHY,   ALWAYS, s, AX_TELL_STATUS),                                                  \
     ROW(s, UNHEALTHY, ALWAYS, s, AX_TELL_STATUS)
 
+/* It is known again what it is: its tasks tell so, whatever they do. */
+#define RECONNECTED(s) ROW(s, RECONNECTED, ALWAYS, s, AX_SEND_RECONNECTED, AX_TELL_STATUS)
+
 /* A newer version in place: what was said of its health may not be any more. */
 #define RENEWED(s, ...) ROW(s, UPDATE, ALWAYS, s, AX_TELL_STATUS, ##__VA_ARGS__)
 
@@ -115,7 +113,7 @@ STATE(POSTSTOP,   FSM_RESTING,  FSM_LIMIT_RECORD, (IN_VAIN & ~(M(LOOK)|M(VOLUME_
 STATE(RELEASING,  FSM_RESTING,  0,               IN_VAIN|HOOKS|M(VOLUME_READY)|M(VOLUME_FAILED), M(TIMEOUT)),
 STATE(POSTRUN,    0,            0,               IN_VAIN|VOLUMES,                     0),
 STATE(TERMINAL,   FSM_RESTING,  0,               IN_VAIN|M(AUTHORIZED)|HOOKS|VOLUMES, M(TIMEOUT)),
-STATE(DESTROYING, 0,            0,               IN_VAIN|M(AUTHORIZED)|VOLUMES,       0),
+STATE(DESTROYING, 0,            0,               M(RECONNECTED)|IN_VAIN|M(AUTHORIZED)|VOLUMES,       0),
 STATE(GONE,       FSM_FINAL,    0,               0,                                   ALL),
 STATE(REPLAYING,  FSM_RESTING,  FSM_LIMIT_RECORD, M(ASSIGN)|M(LOOK)|NETWORK|M(PREVIOUS_ENDED)|M(VOLUME_TROUBLED)|HOOKS, 0),
 };
@@ -142,6 +140,7 @@ REFUSED(WAITING, REPLAY),
 RENEWED(WAITING),
 NOTED(WAITING,  CONTACT),
 JUDGED_BY_USER(WAITING),
+RECONNECTED(WAITING),
 
 ROW(PREPARING,  AUTHORIZED,     ALWAYS,          PREPARING,  AX_SEND_AUTHORIZED),
 NOTED(PREPARING, TASK_CHANGED),
@@ -161,6 +160,7 @@ REFUSED(PREPARING, REPLAY),
 RENEWED(PREPARING),
 NOTED(PREPARING, CONTACT),
 JUDGED_BY_USER(PREPARING),
+RECONNECTED(PREPARING),
 
 ROW(MOUNTING,   AUTHORIZED,     ALWAYS,          MOUNTING,   AX_SEND_AUTHORIZED),
 ROW(MOUNTING,   TASK_CHANGED,   ALWAYS,          MOUNTING,   AX_TELL_STATUS),
@@ -181,6 +181,7 @@ RENEWED(MOUNTING),
 NOTED(MOUNTING, CONTACT),
 JUDGED_BY_USER(MOUNTING),
 ROW(MOUNTING,   VOLUME_TROUBLED, ALWAYS,         MOUNTING,   AX_SEND_TROUBLE),
+RECONNECTED(MOUNTING),
 
 ROW(RUNNING,    AUTHORIZED,     ALWAYS,          RUNNING,    AX_SEND_AUTHORIZED),
 BEGIN_END(RUNNING, TASK_CHANGED, ALL_DEAD, AX_SEND_VERDICT),
@@ -212,6 +213,7 @@ ROW(RUNNING,    LOOK,           ALWAYS,          RUNNING,    AX_SEND_LOOK),
 JUDGED_BY_USER(RUNNING),
 ROW(RUNNING,    VOLUME_TROUBLED, ALWAYS,         RUNNING,    AX_SEND_TROUBLE),
 NOTED(RUNNING,  CHECKED),
+RECONNECTED(RUNNING),
 
 ROW(PREKILL,    AUTHORIZED,     ALWAYS,          PREKILL,    AX_SEND_AUTHORIZED),
 ROW(PREKILL,    TASK_CHANGED,   ALWAYS,          PREKILL,    AX_TELL_STATUS),
@@ -235,6 +237,7 @@ ROW(PREKILL,    RESTORE,        ALWAYS,          PREKILL,    AX_HOOK),
 REFUSED(PREKILL, REPLAY),
 RENEWED(PREKILL),
 JUDGED_BY_USER(PREKILL),
+RECONNECTED(PREKILL),
 
 ROW(DELAYING,   AUTHORIZED,     ALWAYS,          DELAYING,   AX_SEND_AUTHORIZED),
 ROW(DELAYING,   TASK_CHANGED,   ALWAYS,          DELAYING,   AX_TELL_STATUS),
@@ -252,6 +255,7 @@ NOTED(DELAYING, RESTORE),
 REFUSED(DELAYING, REPLAY),
 RENEWED(DELAYING),
 JUDGED_BY_USER(DELAYING),
+RECONNECTED(DELAYING),
 
 ROW(KILLING,    AUTHORIZED,     ALWAYS,          KILLING,    AX_SEND_AUTHORIZED),
 BEGIN_END(KILLING, TASK_CHANGED, ALL_DEAD),
@@ -271,6 +275,7 @@ ROW(KILLING,    RESTORE,        ALWAYS,          KILLING,    AX_SEND_KILL),
 REFUSED(KILLING, REPLAY),
 RENEWED(KILLING),
 JUDGED_BY_USER(KILLING),
+RECONNECTED(KILLING),
 
 ROW(POSTSTOP,   AUTHORIZED,     ALWAYS,          POSTSTOP,   AX_SEND_AUTHORIZED),
 ROW(POSTSTOP,   TASK_CHANGED,   EVERY_DEAD_VOLUMES, RELEASING, AX_SEND_RELEASE, AX_TELL_STATUS),
@@ -296,6 +301,7 @@ RENEWED(POSTSTOP),
 ROW(POSTSTOP,   LOOK,           ALWAYS,          POSTSTOP,   AX_SEND_LOOK),
 JUDGED_BY_USER(POSTSTOP),
 ROW(POSTSTOP,   VOLUME_TROUBLED, ALWAYS,         POSTSTOP,   AX_SEND_TROUBLE),
+RECONNECTED(POSTSTOP),
 
 ROW(RELEASING,  AUTHORIZED,     ALWAYS,          RELEASING,  AX_SEND_AUTHORIZED),
 ROW(RELEASING,  TASK_CHANGED,   ALWAYS,          RELEASING,  AX_TELL_STATUS),
@@ -311,6 +317,7 @@ ROW(RELEASING,  RESTORE,        ALWAYS,          RELEASING,  AX_SEND_RELEASE),
 REFUSED(RELEASING, REPLAY),
 RENEWED(RELEASING),
 JUDGED_BY_USER(RELEASING),
+RECONNECTED(RELEASING),
 
 ROW(POSTRUN,    AUTHORIZED,     ALWAYS,          POSTRUN,    AX_SEND_AUTHORIZED),
 ROW(POSTRUN,    TASK_CHANGED,   ALWAYS,          POSTRUN,    AX_TELL_STATUS),
@@ -328,6 +335,7 @@ ROW(POSTRUN,    RESTORE,        ALWAYS,          POSTRUN,    AX_HOOK),
 REFUSED(POSTRUN, REPLAY),
 RENEWED(POSTRUN),
 JUDGED_BY_USER(POSTRUN),
+RECONNECTED(POSTRUN),
 
 ROW(TERMINAL,   TASK_CHANGED,   ALWAYS,          TERMINAL,   AX_TELL_STATUS),
 NOTED(TERMINAL, MEMBER_LOST),
@@ -339,6 +347,7 @@ ROW(TERMINAL,   RESTORE,        ALWAYS,          POSTRUN,    AX_HOOK),
 REFUSED(TERMINAL, REPLAY),
 RENEWED(TERMINAL),
 JUDGED_BY_USER(TERMINAL),
+RECONNECTED(TERMINAL),
 
 ROW(DESTROYING, TASK_CHANGED,   ALWAYS,          DESTROYING, AX_TELL_STATUS),
 NOTED(DESTROYING, MEMBER_LOST),
@@ -378,6 +387,7 @@ RENEWED(REPLAYING, AX_SEND_VERDICT),
 NOTED(REPLAYING, CONTACT),
 JUDGED_BY_USER(REPLAYING),
 NOTED(REPLAYING, CHECKED),
+RECONNECTED(REPLAYING),
 };
 
 /* clang-format on */
@@ -388,16 +398,18 @@ static const struct fsm_event_def alloc_events[AE_COUNT] = {
 #undef X
 };
 
-static const struct fsm_effect_def alloc_effects[AX_COUNT] = {[AX_NONE] = {"NONE", LANE_TELL, 0, 0},
+static const struct fsm_effect_def alloc_effects[AX_COUNT] = {
+    [AX_NONE] = {"NONE", LANE_TELL, 0, 0},
 #define X(name, lane, completions, timeout_ms)                                                     \
     [AX_##name] = {#name, LANE_##lane, completions, timeout_ms},
-                                                              ALLOC_EFFECTS(X)
+    ALLOC_EFFECTS(X)
 #undef X
 };
 
-static const struct fsm_guard_def alloc_guards[AG_COUNT] = {[AG_ALWAYS] = {"ALWAYS", NULL},
+static const struct fsm_guard_def alloc_guards[AG_COUNT] = {
+    [AG_ALWAYS] = {"ALWAYS", NULL},
 #define X(name, function) [AG_##name] = {#name, function},
-                                                            ALLOC_GUARDS(X)
+    ALLOC_GUARDS(X)
 #undef X
 };
 
@@ -414,7 +426,7 @@ const struct fsm_def alloc_def = {
     .effects_count = AX_COUNT,
     .guards = alloc_guards,
     .guards_count = AG_COUNT,
-    .after_sweep = (uint64_t)1 << AX_HOOK |         /* directories are deleted under nobody */
+    .after_sweep = (uint64_t)1 << AX_HOOK | /* directories are deleted under nobody */
                    (uint64_t)1 << AX_CHECK_NETWORK, /* nor are networks mended under strangers */
     .paced = (uint64_t)1 << AG_HOOKS_LEFT,
     .timeout_event = AE_TIMEOUT,

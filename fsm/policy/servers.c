@@ -247,5 +247,7 @@ enum wanted_order policy_wanted(const struct alloc *alloc, uint64_t have,
         return wanted->run && !wanted->over ? WANTED_ASSIGN : WANTED_IGNORED;
     if (!wanted->run)
         return alloc->stop_wanted ? WANTED_IGNORED : WANTED_STOP;
-    return wanted->index > have && alloc->ended_unix_ns == 0 ? WANTED_UPDATE : WANTED_GO_ON;
+    if (wanted->index <= have || alloc->ended_unix_ns != 0)
+        return WANTED_GO_ON;
+    return wanted->unknown ? WANTED_RECONNECT : WANTED_UPDATE;
 }

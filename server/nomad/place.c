@@ -151,6 +151,17 @@ static void update(struct nomad *nomad, struct placing *placing)
     note_contact(nomad, placing);
 }
 
+/* In the turn that makes it one of this version, so that it is said once. */
+static void reconnect(struct nomad *nomad, const struct placing *placing)
+{
+    struct machine_id id = machine_id_make(MACHINE_ALLOC, placing->mine->id);
+
+    say(&nomad->config.say, SAY_INFO, "server",
+        "an alloc of which the servers had not heard is known again alloc=%s", placing->mine->id);
+    placing->mine->told = 0; /* what they have heard before they have forgotten */
+    core_tell(life_core(nomad->config.life), &id, AE_RECONNECTED, NULL);
+}
+
 static void stop(struct nomad *nomad, const struct placing *placing)
 {
     struct machine_id id = machine_id_make(MACHINE_ALLOC, placing->mine->id);
@@ -176,7 +187,7 @@ void place_refuse(struct nomad *nomad, const char *alloc, const struct err *err)
 
 static bool reads(enum wanted_order order)
 {
-    return order == WANTED_ASSIGN || order == WANTED_UPDATE;
+    return order == WANTED_ASSIGN || order == WANTED_UPDATE || order == WANTED_RECONNECT;
 }
 
 /* Events that are posted to the machines of PLACING. */
@@ -184,8 +195,10 @@ static size_t events_of(const struct placing *placing)
 {
     if (!reads(placing->order))
         return 1;
-    return placing->spec == NULL ? 0
-                                 : 1 + placing->spec->tasks_count + placing->spec->volumes_count;
+    if (placing->spec == NULL)
+        return 0;
+    size_t more = placing->order == WANTED_RECONNECT ? 2 : 1;
+    return more + placing->spec->tasks_count + placing->spec->volumes_count;
 }
 
 static void carry_out(struct nomad *nomad, struct placing *placing, struct err *err)
@@ -198,6 +211,9 @@ static void carry_out(struct nomad *nomad, struct placing *placing, struct err *
             place_refuse(nomad, placing->mine->id, err);
         break;
     case WANTED_UPDATE:
+    case WANTED_RECONNECT:
+        if (placing->spec != NULL && placing->order == WANTED_RECONNECT)
+            reconnect(nomad, placing);
         if (placing->spec != NULL)
             update(nomad, placing);
         else
@@ -293,6 +309,7 @@ static enum place_outcome place(struct nomad *nomad, const json_t *json, struct 
     placing->order = policy_wanted(core_alloc(core, served->id), placing->mine->index,
                                    &(struct wanted){.run = served->desired == SERVED_RUN,
                                                     .over = served->client_terminal,
+                                                    .unknown = served->client_unknown,
                                                     .index = served->modify_index});
     if (reads(placing->order))
         read_alloc(nomad, json, placing, plugins, &err);

@@ -605,6 +605,15 @@ static void draw_health(struct pen *pen)
     }
 }
 
+static void draw_reconnects(struct pen *pen)
+{
+    for (int16_t a = 0; a < pen->script->allocs_count; a++) {
+        if (chance(pen, 1, 4))
+            add(pen, SIM_DO_RECONNECT, (struct sim_whom){MACHINE_ALLOC, a, -1},
+                below(pen, pen->horizon_ms), 0);
+    }
+}
+
 void sim_draw(uint64_t seed, enum sim_profile profile, struct sim_script *ret_script)
 {
     struct pen pen = {
@@ -657,6 +666,8 @@ void sim_draw(uint64_t seed, enum sim_profile profile, struct sim_script *ret_sc
     if (!pen.calm)
         draw_unrendered(&pen);
     draw_renewals(&pen);
+    if (script->server)
+        draw_reconnects(&pen);
 }
 
 void sim_start_draw(const struct sim_start *start, uint64_t seed, struct sim_script *ret_script)

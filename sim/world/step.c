@@ -55,6 +55,17 @@ static bool say_health(struct sim *sim, const struct sim_step *step)
     return true;
 }
 
+/* The control plane had not heard of it, and hears of it again. */
+static bool reconnect(struct sim *sim, const struct sim_step *step)
+{
+    const struct machine_id *id = sim_id(sim, &step->whom);
+
+    if (!sim->up || sim->dying || !sim->restored || core_find(sim->core, id) == NULL)
+        return false;
+    core_tell(sim->core, id, AE_RECONNECTED, NULL);
+    return true;
+}
+
 /* By the node itself, which looks at those that run. */
 static const struct machine_id *looked_at(struct sim *sim, const struct sim_step *step)
 {
@@ -451,6 +462,7 @@ static const struct {
     [SIM_DO_HEALTHY] = {say_health, false},
     [SIM_DO_UNHEALTHY] = {say_health, false},
     [SIM_DO_CHECK] = {find_checks, false},
+    [SIM_DO_RECONNECT] = {reconnect, false},
     [SIM_DO_UNWELL] = {fail_check, false},
     [SIM_DO_RESTART_TASK] = {ask, false},
     [SIM_DO_SIGNAL] = {ask, false},

@@ -58,6 +58,7 @@ static void peek_status(const json_t *alloc, struct served_alloc *to)
     to->client_status = text_of(alloc, "ClientStatus");
     for (size_t i = 0; i < COUNT_OF(terminal); i++)
         to->client_terminal |= text_equal(to->client_status, terminal[i]);
+    to->client_unknown = text_equal(to->client_status, "unknown");
     to->no_shutdown_delay = json_is_true(json_object_get(transition, "NoShutdownDelay"));
     to->migrate = json_is_true(json_object_get(transition, "Migrate"));
 }

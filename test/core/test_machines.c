@@ -180,12 +180,13 @@ static void test_describe_says_which_row_was_taken(void **state)
     seam->looks = describe;
     seam_hook_done(seam, MACHINE_ALLOC, "a");
     seam_turn(seam);
-    seam_crossed(seam, "commit\n"
-                       "  alloc a HOOK_DONE RUNNING\n"
-                       "  task a/web START PRESTART\n"
-                       "  = alloc a PREPARING -HOOK_DONE-> RUNNING +SEND_START ticket=1\n"
-                       "  = task a/web WAITING -START[MAY_START]-> PRESTART +HOOK\n"
-                       "perform task a/web HOOK\n");
+    seam_crossed(seam,
+                 "commit\n"
+                 "  alloc a HOOK_DONE RUNNING\n"
+                 "  task a/web START PRESTART\n"
+                 "  = alloc a PREPARING -HOOK_DONE-> RUNNING +SEND_REMARK +SEND_START ticket=1\n"
+                 "  = task a/web WAITING -START[MAY_START]-> PRESTART +HOOK\n"
+                 "perform task a/web HOOK\n");
 }
 
 int main(void)

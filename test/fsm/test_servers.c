@@ -81,6 +81,9 @@ static void test_what_is_wanted_of_an_alloc_follows_from_what_it_is(void **state
         {RUNS, {.run = true, .index = 5}, WANTED_GO_ON},
         {RUNS, {.run = true, .index = 4}, WANTED_GO_ON},
         {RUNS, {.run = true, .index = 6}, WANTED_UPDATE},
+        {RUNS, {.run = true, .unknown = true, .index = 6}, WANTED_RECONNECT},
+        {RUNS, {.run = true, .unknown = true, .index = 5}, WANTED_GO_ON}, /* it has said so */
+        {RUNS, {.unknown = true, .index = 6}, WANTED_STOP},
         {RUNS, {.index = 6}, WANTED_STOP},
         {STOPS, {.index = 6}, WANTED_IGNORED},
         {ENDED, {.run = true, .index = 6}, WANTED_GO_ON},

@@ -325,6 +325,49 @@ static const json_t *told(struct small_session *session, size_t number)
     return json_array_get(list, number);
 }
 
+static unsigned reconnected(const struct small_session *session)
+{
+    const struct task *task = core_task(life_core(session->small->life), one, "web");
+    unsigned times = 0;
+
+    for (size_t i = 0; i < TASK_EVENTS_MAX; i++)
+        times += task->events[i].type == TASK_EVENT_RECONNECTED;
+    return times;
+}
+
+static json_t *unknown_json(int index)
+{
+    json_t *alloc = alloc_json(one, index, "run", "/bin/a");
+
+    assert_int_equal(json_object_set_new(alloc, "ClientStatus", json_string("unknown")), 0);
+    return alloc;
+}
+
+/* Nothing was heard of the node for so long that they do not know what it is. */
+static void test_one_that_they_did_not_know_of_any_more_says_that_it_is_there(void **state)
+{
+    struct small_session *session = *state;
+
+    run_one(session);
+    pass(session, 200);
+    json_decref(answer(session, "Node.UpdateAlloc", index_reply()));
+    assert_int_equal(reconnected(session), 0);
+    list(session, 20, one, 7);
+    give(session, unknown_json(7));
+    assert_int_equal(reconnected(session), 1);
+    assert_int_equal(here(session, one)->machine.state, A_RUNNING);
+    pass(session, 1000);
+    json_decref(answer(session, "Node.UpdateAlloc", index_reply())); /* and they hear of it */
+    restart(session);
+    join(session);
+    list(session, 20, one, 7);
+    assert_null(waits(session, "Alloc.GetAllocs")); /* it goes by that version, and has said so */
+    assert_int_equal(reconnected(session), 1);
+    list(session, 30, one, 8);
+    give(session, unknown_json(8));
+    assert_int_equal(reconnected(session), 2);
+}
+
 static void test_they_hear_what_has_become_of_it_once(void **state)
 {
     struct small_session *session = *state;
@@ -672,6 +715,7 @@ int main(void)
         SESSION_TEST(test_what_is_over_for_the_servers_is_not_begun),
         SESSION_TEST(test_after_a_restart_it_goes_on_and_starts_anew_only_when_asked_for),
         SESSION_TEST(test_a_newer_version_is_taken_after_a_restart),
+        SESSION_TEST(test_one_that_they_did_not_know_of_any_more_says_that_it_is_there),
         SESSION_TEST(test_they_hear_what_has_become_of_it_once),
         SESSION_TEST(test_what_was_not_heard_is_told_again),
         SESSION_TEST(test_a_status_whose_answer_was_lost_may_have_been_heard),

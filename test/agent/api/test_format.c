@@ -322,6 +322,7 @@ static const struct {
      "Driver",
      "Downloading image",
      "{\"driver_message\":\"Downloading image\"}"},
+    {{.type = TASK_EVENT_RECONNECTED}, "Reconnected", "Client reconnected", "{}"},
     {{.type = TASK_EVENT_DOWNLOADING},
      "Downloading Artifacts",
      "Client is downloading artifacts",

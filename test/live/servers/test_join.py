@@ -78,6 +78,11 @@ def finish(servers, node):
     node.close()
 
 
+def noted(node, alloc):
+    return [event['DisplayMessage'] for event in node.get('/v1/allocation/' + alloc['ID'])['TaskStates']['t']['Events']
+            if event['Type'] == 'Reconnected']
+
+
 # --- the whole way ---
 
 def it_runs_what_it_is_told_and_tells_what_became_of_it():
@@ -132,6 +137,23 @@ def a_newer_version_is_taken_in_place():
         newer = dict(servers.allocs[alloc['ID']]['Job'], Version=1)
         servers.replace(alloc['ID'], Job=newer, DeploymentID=str(uuid.uuid4()))
         wait_for('the newer version', lambda: [each['JobVersion'] for each in node.allocs()] == [1])
+        assert node.pid_of('sleep 1000') == pid
+        finish(servers, node)
+
+
+def one_that_the_servers_did_not_know_of_any_more_says_so_once():
+    with Servers() as servers:
+        node = joined(servers)
+        alloc = alloc_of(sleeper())
+        pid = running(servers, node, alloc, 'sleep 1000')
+        assert noted(node, alloc) == []
+        servers.replace(alloc['ID'], ClientStatus='unknown')
+        await_status(servers, alloc, 'running')
+        assert noted(node, alloc) == ['Client reconnected']
+        node.kill()
+        node.start()
+        wait_for('the servers to be asked', lambda: is_ready(servers) and node.allocs())
+        assert noted(node, alloc) == ['Client reconnected']
         assert node.pid_of('sleep 1000') == pid
         finish(servers, node)
 
@@ -550,6 +572,7 @@ if __name__ == '__main__':
         what_fails_is_told_as_failed_and_not_run_again,
         what_cannot_run_here_is_told_with_the_reason,
         a_newer_version_is_taken_in_place,
+        one_that_the_servers_did_not_know_of_any_more_says_so_once,
         what_is_pre_empted_ends_before_its_successor_begins,
         a_crash_changes_nothing_and_tells_nothing_twice,
         after_a_reboot_it_waits_for_the_servers,
