@@ -5,9 +5,9 @@
  * calls whichever server is the one to be asked; registration.c registers the node and keeps it
  * alive; allocs.c learns what is to run, place.c does it, with what finding.c has found out about
  * its volumes; awaiting.c knows for whom it waits, moving.c where the disk is that it takes over,
- * facts.c what its templates ask for; status.c tells what has become of it, offers.c what they offer
- * to others; claims.c has volumes claimed, signing.c has identities signed, and events.c tells what
- * has happened to the node.
+ * facts.c what its templates ask for; status.c tells what has become of it, offers.c what they
+ * offer to others; claims.c has volumes claimed, signing.c has identities signed, and events.c
+ * tells what has happened to the node.
  */
 #ifndef CAIRN_SERVER_NOMAD_PART_H
 #define CAIRN_SERVER_NOMAD_PART_H

@@ -225,7 +225,7 @@ struct sim_job {
     X(SHUTDOWN, NONE, "shutdown")     /* reboot in order: all are told to end before */            \
     X(RENEW, TASK, "renew") /* its token of that mode is signed again, by number: change_mode, and \
                              * three more: the daemon dies before it tells of it */                \
-    X(SAYS, TASK, "says")            /* its driver says something of it */                         \
+    X(SAYS, TASK, "says")   /* its driver says something of it */                                  \
     X(RECONNECT, ALLOC, "reconnect") /* the server did not know what it was, and hears of it */
 enum sim_action {
 #define X(name, takes, text) SIM_DO_##name,

@@ -54,8 +54,7 @@ static bool is_answer(const struct effect *effect)
         return effect->kind == TX_REPLY_OK || effect->kind == TX_REPLY_NOT_RUNNING ||
                effect->kind == TX_DRIVER_SIGNAL || effect->kind == TX_HOOK_ABORT;
     case MACHINE_ALLOC:
-        return effect->kind == AX_REPLY_OK || effect->kind == AX_REPLY_NOT_RUNNING ||
-               effect->kind == AX_HOOK_ABORT;
+        return effect->kind == AX_REPLY_OK || effect->kind == AX_REPLY_NOT_RUNNING;
     case MACHINE_VOLUME:
         return effect->kind == VX_REPLY_OK || effect->kind == VX_REPLY_BUSY;
     case MACHINE_PLUGIN:

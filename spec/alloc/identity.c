@@ -155,7 +155,6 @@ int jobspec_put_identities(json_t *alloc, const json_t *group, const json_t *sen
     json_array_foreach(jobspec_list(group, "Tasks"), i, task)
     {
         const char *name = text_of(task, "Name"), *token = text_of(signed_ones, name);
-
         bool is_needed = is_seen(json_object_get(task, "Identity"));
 
         if (!is_needed && !(has_questions(task) && spec_is_token(token)))

@@ -14,8 +14,8 @@ static struct {
     struct spec_service services[3];
 
     unsigned signings;
-    size_t signed_count; /* of the last */
-    unsigned refusals;   /* of the next that are asked to sign, who may later */
+    size_t signed_count;  /* of the last */
+    unsigned refusals;    /* of the next that are asked to sign, who may later */
     char logins[16][160]; /* who logged in, with what */
     unsigned logins_count;
     unsigned vain;  /* logins and logouts from now on that fail */

@@ -2,8 +2,8 @@
  * Services in the mesh of Consul: what jobs of this node get that servers would have added, which
  * is what nomad v2.0.6 nomad/job_endpoint_hook_connect.go adds, and what an alloc runs by.
  */
-#include "spec/job.h"
 #include "spec/blocks/blocks.h"
+#include "spec/job.h"
 #include "spec/json.h"
 
 #include <setjmp.h>

@@ -6,8 +6,8 @@
  * `nomad job run -output`, and `nomad job inspect` after it was registered, without the identity
  * that each task gets.
  */
-#include "spec/job.h"
 #include "spec/blocks/blocks.h"
+#include "spec/job.h"
 #include "spec/names.h"
 
 #include <setjmp.h>
