@@ -231,8 +231,8 @@ static void test_no_error_shows_what_an_item_holds(void **state)
         "{{ file (nomadVar \"a/b\").pass }}",
         "{{ nomadService (nomadVar \"a/b\").pass }}",
         "{{ executeTemplate (nomadVar \"a/b\").pass }}",
-        "{{ nomadVar (nomadVar \"a/b\").pass }}{{ nomadVar (print (nomadVar \"a/b\").pass \"@\") "
-        "}}",
+        ("{{ nomadVar (nomadVar \"a/b\").pass }}{{ nomadVar (print (nomadVar \"a/b\").pass \"@\") "
+         "}}"),
         "{{ parseInt (nomadVar \"a/b\").pass }}",
         "{{ parseJSON (nomadVar \"a/b\").pass }}",
         "{{ parseYAML (print \"*\" (nomadVar \"a/b\").pass) }}",
