@@ -5,7 +5,6 @@
 
 /* Reasons that more than one row has. */
 #define HAS_STAGE "what inherits has a stage to undo"
-#define NOT_STARTED "a task that was not started says nothing"
 #define NOTHING_LEFT "nothing that it counts on is left to be lost"
 #define ONE_HOOK "allocs have one hook so far"
 #define BOTH_LOST "record and specification of a volume lost at once; worlds keep the latter"
@@ -30,6 +29,7 @@ static const struct reason {
     {MACHINE_VOLUME, "DRAINING", "PLUGIN_UP", "ALWAYS", HAS_CLAIM},
     {MACHINE_VOLUME, "DRAINING", "TIMEOUT", "ALWAYS", HAS_CLAIM},
     {MACHINE_VOLUME, "DRAINING", "RESTORE", "ALWAYS", HAS_CLAIM},
+    {MACHINE_VOLUME, "UNSTAGING", "UNSTAGED", "ALWAYS", HAS_CLAIM},
     {MACHINE_VOLUME, "UNSTAGING", "INHERIT", "ALWAYS",
      "who unstages and inherits has lost its record, and another leaves in that moment"},
     {MACHINE_PLUGIN, "LAUNCHING", "TIMEOUT", "ALWAYS",
@@ -51,7 +51,6 @@ static const struct reason {
     {MACHINE_TASK, "DEAD", "REVIVE", "ALWAYS", STILL_WANTED},
     {MACHINE_TASK, "OWING", "REVIVE", "ALWAYS", STILL_WANTED},
     {MACHINE_TASK, "LOOKING", "REWIND", "ALWAYS", STILL_WANTED},
-    {MACHINE_ALLOC, "WAITING", "TASK_CHANGED", "ALWAYS", NOT_STARTED},
     {MACHINE_ALLOC, "POSTRUN", "MEMBER_LOST", "ALWAYS", NOTHING_LEFT},
     {MACHINE_ALLOC, "TERMINAL", "MEMBER_LOST", "ALWAYS", NOTHING_LEFT},
     {MACHINE_ALLOC, "DESTROYING", "MEMBER_LOST", "ALWAYS", NOTHING_LEFT},
