@@ -31,7 +31,8 @@ struct token_lent {
     struct acl_rights *rights; /* NULL: none are known */
     int code;                  /* else why not, 0: nobody has said anything yet */
     char why[ERR_TEXT_SIZE];
-    uint64_t said_ms;
+    uint64_t until_ms;    /* it is not asked about again before */
+    bool telling;         /* what was said just now */
     int64_t ends_unix_ns; /* 0: never */
 
     bool asking;
@@ -85,7 +86,7 @@ static void make_room(struct acl_lent *lent)
     {
         if (HASH_COUNT(lent->tokens) < ACL_LENT_MAX)
             return;
-        if (!token->asking) {
+        if (!token->asking && !token->telling) {
             HASH_DEL(lent->tokens, token);
             token_free(token);
         }
@@ -113,11 +114,8 @@ int acl_lent_find(struct acl_lent *lent, const char *secret, bool settled,
     struct token_lent *token = find(lent, secret);
     uint64_t now_ms = lent->config.now_ms(lent->config.ctx);
     bool is_known = token != NULL && (token->rights != NULL || token->code != 0);
-    uint64_t lasts_ms = is_known && token->rights == NULL && token->code != ERR_GONE
-                            ? FAILED_MS
-                            : lent->config.ttl_ms;
 
-    if (!is_known || (!settled && now_ms - token->said_ms >= lasts_ms))
+    if (!is_known || (!settled && !token->telling && now_ms >= token->until_ms))
         return err_set(err, ERR_AGAIN, "servers have to be asked about the token");
     HASH_DEL(lent->tokens, token); /* the newest is the last */
     HASH_ADD_STR(lent->tokens, digest, token);
@@ -132,8 +130,10 @@ int acl_lent_find(struct acl_lent *lent, const char *secret, bool settled,
 
 /* --- what was said --- */
 
+/* Whoever has waited finds what was said, as old as it may be by then: he does not ask again. */
 static void tell(struct token_lent *token)
 {
+    token->telling = true;
     while (token->waits != NULL) {
         struct acl_lent_wait *wait = token->waits;
         acl_lent_then *then = wait->then;
@@ -143,6 +143,7 @@ static void tell(struct token_lent *token)
         free(wait);
         then(ctx);
     }
+    token->telling = false;
 }
 
 static void over(struct token_lent *token)
@@ -157,13 +158,18 @@ static void over(struct token_lent *token)
     tell(token);
 }
 
+static void good_for(struct token_lent *token, uint64_t for_ms)
+{
+    token->until_ms = token->lent->config.now_ms(token->lent->config.ctx) + for_ms;
+}
+
 static void said(struct token_lent *token, struct acl_rights *rights)
 {
     acl_rights_free(token->rights);
     token->rights = rights;
     token->code = 0;
     token->ends_unix_ns = token->will_end_ns;
-    token->said_ms = token->lent->config.now_ms(token->lent->config.ctx);
+    good_for(token, token->lent->config.ttl_ms);
     over(token);
 }
 
@@ -174,7 +180,7 @@ static void disowned(struct token_lent *token, const char *why)
     token->rights = NULL;
     token->code = ERR_GONE;
     (void)text_copy(token->why, sizeof(token->why), why); /* fits */
-    token->said_ms = token->lent->config.now_ms(token->lent->config.ctx);
+    good_for(token, token->lent->config.ttl_ms);
     over(token);
 }
 
@@ -187,21 +193,18 @@ static void failed(struct token_lent *token, const struct err *err)
         disowned(token, "Permission denied");
         return;
     }
-    uint64_t now_ms = lent->config.now_ms(lent->config.ctx), ttl_ms = lent->config.ttl_ms;
-
     if (token->rights != NULL) {
         say(&lent->config.say, SAY_WARN, "server",
             "servers cannot be asked about a token, what they said last counts error=%s",
             err->text);
-        token->said_ms = now_ms + FAILED_MS < ttl_ms ? 0 : now_ms + FAILED_MS - ttl_ms;
     } else {
         struct err why = *err;
 
         (void)err_wrap(&why, "the servers cannot be asked about the token");
         token->code = why.code == ERR_GONE || why.code == ERR_AGAIN ? ERR_IO : why.code;
         (void)text_copy(token->why, sizeof(token->why), why.text); /* of the same size */
-        token->said_ms = now_ms;
     }
+    good_for(token, FAILED_MS);
     over(token);
 }
 

@@ -28,6 +28,8 @@ struct peer {
     } asked[ASKED_MAX];
     size_t count, answered;
     int told;
+    const char *looks_at; /* whoever is told looks at this one, late; NULL: at none */
+    int found;            /* what comes of that */
 };
 
 static void ask(void *ctx, const char *method, json_t *args, const char *secret, acl_lent_reply *cb,
@@ -80,7 +82,14 @@ static int close_peer(void **state)
 
 static void then(void *ctx)
 {
-    ((struct peer *)ctx)->told++;
+    struct peer *peer = ctx;
+    const struct acl_rights *rights;
+
+    peer->told++;
+    if (peer->looks_at == NULL)
+        return;
+    peer->now_ms += TTL_MS;
+    peer->found = acl_lent_find(peer->lent, peer->looks_at, false, &rights, NULL);
 }
 
 static struct acl_lent_wait *want(struct peer *peer, const char *secret)
@@ -236,6 +245,40 @@ static void what_was_said_counts_for_a_while_and_longer_while_nobody_answers(voi
     assert_fault(peer, TOKEN, ERR_GONE, "not found");
 }
 
+/* He would ask again from inside the telling, and be told that, and so on. */
+static void who_has_waited_need_not_be_quick(void **state)
+{
+    struct peer *peer = *state;
+
+    (void)want(peer, TOKEN);
+    (void)want(peer, TOKEN);
+    peer->looks_at = TOKEN;
+    peer->found = ERR_AGAIN;
+    answer(peer, "ACL.ResolveToken", "{\"Token\":{\"Type\":\"management\"}}");
+    assert_int_equal(peer->told, 2);
+    assert_int_equal(peer->found, 0);
+    peer->looks_at = NULL;
+    (void)want(peer, TOKEN); /* all others do */
+}
+
+static void what_was_said_counts_while_nobody_answers_also_beyond_a_short_time(void **state)
+{
+    struct peer *peer = *state;
+
+    acl_lent_free(peer->lent);
+    peer->lent = acl_lent_new(&(struct acl_lent_config){
+        .ttl_ms = 1, .ctx = peer, .ask = ask, .now_ms = now_ms, .now_unix_ns = now_unix_ns});
+    (void)want(peer, TOKEN);
+    answer(peer, "ACL.ResolveToken", "{\"Token\":{\"Type\":\"management\"}}");
+    peer->now_ms++;
+    (void)want(peer, TOKEN);
+    refuse(peer, ERR_IO, "no path to region");
+    peer->now_ms += 500;
+    assert_non_null(rights_of(peer, TOKEN));
+    peer->now_ms += 500;
+    (void)want(peer, TOKEN);
+}
+
 static void a_policy_that_is_refused_takes_what_was_granted(void **state)
 {
     struct peer *peer = *state;
@@ -330,6 +373,8 @@ int main(void)
         WITH_PEER(who_shows_nothing_is_anonymous),
         WITH_PEER(a_token_ends_when_it_does),
         WITH_PEER(what_was_said_counts_for_a_while_and_longer_while_nobody_answers),
+        WITH_PEER(who_has_waited_need_not_be_quick),
+        WITH_PEER(what_was_said_counts_while_nobody_answers_also_beyond_a_short_time),
         WITH_PEER(a_policy_that_is_refused_takes_what_was_granted),
         WITH_PEER(who_cannot_be_asked_is_asked_again_soon),
         WITH_PEER(a_policy_that_is_not_understood_grants_nothing),
