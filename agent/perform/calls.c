@@ -44,9 +44,10 @@ void perform_forget(struct parts *parts)
         perform_call_free(parts->calls);
 }
 
-void perform_note(struct parts *parts, const struct machine_id *id, const char *text)
+void perform_note(struct parts *parts, const struct machine_id *id, enum task_event_type event,
+                  const char *text)
 {
-    struct kill_order note = {.event = TASK_EVENT_DRIVER};
+    struct kill_order note = {.event = (uint8_t)event};
 
     (void)text_copy(note.text, sizeof(note.text), text); /* cut is enough */
     text_whole(note.text);

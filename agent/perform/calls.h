@@ -22,7 +22,8 @@ void perform_call_free(struct perform_call *call);
 /* Answers: EVENT for the machine, on the lane of the effect; and frees it. */
 void perform_call_end(struct perform_call *call, uint8_t event, const void *payload);
 
-/* What its driver says of the task ID is read of it. */
-void perform_note(struct parts *parts, const struct machine_id *id, const char *text);
+/* The task ID, if there is one, has an EVENT that says TEXT. */
+void perform_note(struct parts *parts, const struct machine_id *id, enum task_event_type event,
+                  const char *text);
 
 #endif

@@ -162,7 +162,7 @@ static void note_task_event(void *ctx, const struct plugin_task_event *event)
 
     log_info("plugins", "says of a task driver=%s task=%s/%s text=%s", event->driver, event->alloc,
              event->task, log_value(event->text));
-    perform_note(ctx, &id, event->text);
+    perform_note(ctx, &id, TASK_EVENT_DRIVER, event->text);
 }
 
 static void tell_devices(void *ctx, const char *name)

@@ -214,13 +214,9 @@ void perform_changed(void *ctx, const char *alloc, const char *task,
 
 void perform_waits(void *ctx, const char *alloc, const char *task, const char *text)
 {
-    struct parts *parts = ctx;
     struct machine_id id = machine_id_join(MACHINE_TASK, alloc, task);
-    struct kill_order note = {.event = TASK_EVENT_TEMPLATE};
 
-    (void)text_copy(note.text, sizeof(note.text), text); /* same size */
-    if (core_find(parts->core, &id) != NULL)
-        core_tell(parts->core, &id, TE_NOTE, &note);
+    perform_note(ctx, &id, TASK_EVENT_TEMPLATE, text);
 }
 
 /* --- drivers --- */
@@ -581,7 +577,7 @@ void perform_said(void *ctx, const struct driver_key *key, const char *text)
     const struct task *task = core_task(parts->core, key->alloc, key->task);
 
     if (task != NULL && task->machine.generation == key->generation)
-        perform_note(parts, &id, text);
+        perform_note(parts, &id, TASK_EVENT_DRIVER, text);
 }
 
 /* --- the sweep --- */

@@ -68,9 +68,9 @@ _Static_assert((int)AE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 
 /* The same before any task was started: poststop tasks follow only what has begun. */
 #define LOSE_EARLY(s, ...)                                                                         \
-    ROW(s, MEMBER_LOST, ALL_DEAD_VOLUMES, RELEASING, AX_SEND_RELEASE, AX_TELL_STATUS,              \
-        ##__VA_ARGS__),                                                                            \
-    ROW(s, MEMBER_LOST, ALL_DEAD,         POSTRUN,   ##__VA_ARGS__, AX_HOOK, AX_TELL_STATUS),       \
+    ROW(s, MEMBER_LOST, ALL_DEAD_VOLUMES, RELEASING, ##__VA_ARGS__, AX_SEND_RELEASE,               \
+        AX_TELL_STATUS),                                                                           \
+    ROW(s, MEMBER_LOST, ALL_DEAD,         POSTRUN,   ##__VA_ARGS__, AX_HOOK, AX_TELL_STATUS),      \
     BEGIN_KILL_EARLY(s, MEMBER_LOST, ##__VA_ARGS__)
 
 /* Nothing of the alloc's set-up is left. */
@@ -113,7 +113,7 @@ STATE(POSTSTOP,   FSM_RESTING,  FSM_LIMIT_RECORD, (IN_VAIN & ~(M(LOOK)|M(VOLUME_
 STATE(RELEASING,  FSM_RESTING,  0,               IN_VAIN|HOOKS|M(VOLUME_READY)|M(VOLUME_FAILED), M(TIMEOUT)),
 STATE(POSTRUN,    0,            0,               IN_VAIN|VOLUMES,                     0),
 STATE(TERMINAL,   FSM_RESTING,  0,               IN_VAIN|M(AUTHORIZED)|HOOKS|VOLUMES, M(TIMEOUT)),
-STATE(DESTROYING, 0,            0,               M(RECONNECTED)|IN_VAIN|M(AUTHORIZED)|VOLUMES,       0),
+STATE(DESTROYING, 0,            0,               IN_VAIN|M(AUTHORIZED)|M(RECONNECTED)|VOLUMES,       0),
 STATE(GONE,       FSM_FINAL,    0,               0,                                   ALL),
 STATE(REPLAYING,  FSM_RESTING,  FSM_LIMIT_RECORD, M(ASSIGN)|M(LOOK)|NETWORK|M(PREVIOUS_ENDED)|M(VOLUME_TROUBLED)|HOOKS, 0),
 };

@@ -18,12 +18,7 @@
 #define STATE(name, flags, limit_ms, ignored, never)                                               \
     [T_##name] = {#name, limit_ms, ignored, never, flags}
 #define ROW(state, event, guard, next, ...)                                                        \
-    {                                                                                              \
-        T_##state, TE_##event, TG_##guard, T_##next,                                               \
-        {                                                                                          \
-            __VA_ARGS__                                                                            \
-        }                                                                                          \
-    }
+    {T_##state, TE_##event, TG_##guard, T_##next, {__VA_ARGS__}}
 
 _Static_assert((int)TE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 
@@ -362,16 +357,18 @@ static const struct fsm_event_def task_events[TE_COUNT] = {
 #undef X
 };
 
-static const struct fsm_effect_def task_effects[TX_COUNT] = {[TX_NONE] = {"NONE", LANE_TELL, 0, 0},
+static const struct fsm_effect_def task_effects[TX_COUNT] = {
+    [TX_NONE] = {"NONE", LANE_TELL, 0, 0},
 #define X(name, lane, completions, timeout_ms)                                                     \
     [TX_##name] = {#name, LANE_##lane, completions, timeout_ms},
-                                                             TASK_EFFECTS(X)
+    TASK_EFFECTS(X)
 #undef X
 };
 
-static const struct fsm_guard_def task_guards[TG_COUNT] = {[TG_ALWAYS] = {"ALWAYS", NULL},
+static const struct fsm_guard_def task_guards[TG_COUNT] = {
+    [TG_ALWAYS] = {"ALWAYS", NULL},
 #define X(name, function) [TG_##name] = {#name, function},
-                                                           TASK_GUARDS(X)
+    TASK_GUARDS(X)
 #undef X
 };
 

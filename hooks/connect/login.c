@@ -179,13 +179,24 @@ static const json_t *next_want(const struct login *login)
     return NULL;
 }
 
+/* Nobody minds whether it is: who it was for has gone. */
+static void on_returned(void *ctx, const char *token, const struct err *why)
+{
+    (void)ctx;
+    (void)token;
+    (void)why;
+}
+
 static void on_token(void *ctx, const char *token, const struct err *why)
 {
     struct login *login = ctx;
+    const struct hooks_connect *connect = login->hooks->connect;
     const json_t *want = next_want(login);
     struct err err = {0};
 
-    if (token != NULL && login->done != NULL) {
+    if (token != NULL && login->done == NULL) {
+        connect->logout(connect->ctx, token, on_returned, NULL); /* it is written down nowhere */
+    } else if (token != NULL) {
         const char *key = want_text(want, "Key");
 
         check(json_object_set_new(login->tokens, key, json_string(token)) == 0);

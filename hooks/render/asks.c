@@ -40,15 +40,23 @@ static const char *text_in(const json_t *object, const char *field)
     return text;
 }
 
+/* The answer is another one now, which is copied; NULL: there is none. */
+static void set_text(struct ask *ask, const char *text)
+{
+    if (ask->text != NULL)
+        explicit_bzero(ask->text, strlen(ask->text)); /* it may be a secret */
+    free(ask->text);
+    ask->text = text == NULL ? NULL : strdup(text);
+    check(text == NULL || ask->text != NULL);
+}
+
 static void free_ask(struct asks *asks, struct ask *ask, bool forgets)
 {
     if (ask->wish != NULL && forgets)
         asks->facts->forget(asks->facts->ctx, ask->wish);
-    if (ask->text != NULL)
-        explicit_bzero(ask->text, strlen(ask->text));
+    set_text(ask, NULL);
     json_decref(ask->read);
     free(ask->namespace);
-    free(ask->text);
     free(ask->key);
     free(ask);
 }
@@ -166,11 +174,8 @@ void asks_begin(struct asks *asks)
         const char *text = known(asks, ask, &err);
 
         ask->used = ask->missing = false;
-        if (text == NULL || (ask->text != NULL && text_equal(ask->text, text)))
-            continue;
-        free(ask->text);
-        ask->text = strdup(text);
-        check(ask->text != NULL);
+        if (text != NULL && (ask->text == NULL || !text_equal(ask->text, text)))
+            set_text(ask, text);
     }
 }
 

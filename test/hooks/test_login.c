@@ -240,6 +240,26 @@ static void test_after_an_end_in_the_middle_the_rest_is_had(void **state)
     assert_string_equal(world.logins[2], world.logins[1]);
 }
 
+/* The alloc is told to end: what is on its way is written down nowhere. */
+static void test_what_comes_too_late_is_given_back(void **state)
+{
+    struct fixture *fixture = *state;
+
+    world.holds = 2;
+    ask(fixture, PHASE_PRERUN, ALLOC_HOOK_CONSUL, NULL);
+    loop_run(fixture->loop); /* until the second is on its way */
+    hooks_abort(fixture->hooks, ALLOC_ID, "");
+    loop_run(fixture->loop);
+    assert_outcome(fixture, ERR_CANCELED, false, "nobody waits for it any more");
+    world.held(world.held_ctx, "too-late", NULL);
+    assert_int_equal(world.given_back_count, 1);
+    assert_string_equal(world.given_back[0], "too-late");
+    assert_int_equal(world.logins_count, 2);
+    assert_int_equal(log_out(fixture), 0); /* and the first */
+    assert_int_equal(world.given_back_count, 2);
+    assert_string_equal(world.given_back[1], "token-of-front-api");
+}
+
 static void test_what_is_refused_is_asked_for_once(void **state)
 {
     struct fixture *fixture = *state;
@@ -328,6 +348,7 @@ int main(void)
         TEST(test_the_task_has_its_own),
         TEST(test_who_does_not_answer_is_asked_again),
         TEST(test_after_an_end_in_the_middle_the_rest_is_had),
+        TEST(test_what_comes_too_late_is_given_back),
         TEST(test_what_is_refused_is_asked_for_once),
         TEST(test_without_servers_or_consul_there_are_none),
         TEST(test_all_are_given_back),
