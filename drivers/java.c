@@ -6,20 +6,15 @@
  * on standard error; one that does not answer in time is none.
  */
 #include "drivers/part.h"
-#include "io/scope.h"
+#include "io/program.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-enum { ANSWER_MS = 10000, ANSWER_BYTES = 4096 };
+enum { ANSWER_MS = 10000 };
 
 static const struct config_key keys[] = {
     {"class", CONFIG_TEXT, offsetof(struct command, class), NULL},
@@ -89,20 +84,11 @@ static bool look(const struct drivers *drivers, char ret_why[ERR_TEXT_SIZE])
 
 /* --- which one there is --- */
 
-static bool find_program(char *to, size_t size)
+static bool find_java(char to[PATH_SIZE])
 {
     const char *path = getenv("PATH");
 
-    while (path != NULL && *path != '\0') {
-        size_t length = strcspn(path, ":");
-
-        if (*path == '/' && text_format(to, size, "%.*s/java", (int)length, path) &&
-            access(to, X_OK) == 0)
-            return true;
-        path += length;
-        path += *path == ':';
-    }
-    return false;
+    return program_find(path == NULL ? "" : path, "java", to);
 }
 
 /* Which file the program is, as far as can be seen without running it. */
@@ -121,61 +107,11 @@ static bool is_current(const struct driver_probed *probed)
 {
     struct driver_probed now = {.done = true};
 
-    if (!find_program(now.program, sizeof(now.program)))
+    if (!find_java(now.program))
         return probed->done && probed->program[0] == '\0';
     note_file(&now);
     return probed->found && text_equal(now.program, probed->program) &&
            now.inode == probed->inode && now.changed_ns == probed->changed_ns;
-}
-
-/* All that comes out of FD, until its end or AT_MS; false: it has no end, or too much comes. */
-static bool read_answer(int fd, uint64_t at_ms, char to[ANSWER_BYTES])
-{
-    size_t length = 0;
-
-    for (;;) {
-        struct pollfd wait = {.fd = fd, .events = POLLIN};
-        uint64_t now_ms = loop_now_ms();
-        int ready = now_ms >= at_ms ? 0 : poll(&wait, 1, (int)(at_ms - now_ms));
-
-        if (ready < 0 && errno == EINTR)
-            continue;
-        if (ready <= 0 || length == ANSWER_BYTES - 1)
-            return false;
-        ssize_t got = read(fd, to + length, ANSWER_BYTES - 1 - length);
-        if (got <= 0) {
-            to[length] = '\0';
-            return got == 0;
-        }
-        length += (size_t)got;
-    }
-}
-
-/* Runs PROGRAM -version; false if it fails, or does not end in time. */
-static bool ask(char *program, char to[ANSWER_BYTES])
-{
-    char script[] = "exec \"$0\" -version >&3 2>&3 </dev/null";
-    char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, script, program, NULL};
-    char *const envp[] = {(char[]){"PATH=/usr/local/bin:/usr/bin:/bin"}, NULL};
-    int ends[2];
-    scoped_fd int pidfd = -1;
-    siginfo_t info = {0};
-    pid_t pid;
-
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return false;
-    struct proc_spawn spawn = {
-        .path = "/bin/sh", .argv = argv, .envp = envp, .fds = &ends[1], .fds_count = 1};
-    int code = proc_spawn(&spawn, &pid, &pidfd, NULL);
-    (void)close(ends[1]); /* the program's */
-    bool answered = code == 0 && read_answer(ends[0], loop_now_ms() + ANSWER_MS, to);
-    (void)close(ends[0]); /* only read from */
-    if (code != 0)
-        return false;
-    if (!answered)
-        (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0); /* or it has ended */
-    return waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED) == 0 && answered &&
-           info.si_code == CLD_EXITED && info.si_status == 0;
 }
 
 /* The line that TEXT begins with, ended; the next one is returned. */
@@ -230,23 +166,36 @@ static void read_version(char *text, struct driver_probed *probed)
 static void probe(const struct drivers_config *config, struct driver_probed *ret_probed)
 {
     struct driver_probed probed = {.done = true};
-    char answer[ANSWER_BYTES];
+    char *const argv[] = {probed.program, (char[]){"-version"}, NULL};
+    char *const environment[] = {(char[]){"PATH=/usr/local/bin:/usr/bin:/bin"}, NULL};
+    const struct program_call call = {.program = probed.program,
+                                      .argv = argv,
+                                      .environment = environment,
+                                      .input = "",
+                                      .lock_fd = -1,
+                                      .cancel_fd = -1,
+                                      .limit_ms = ANSWER_MS,
+                                      .ends_with_us = true,
+                                      .together = true};
+    struct program_answer answer = {0};
+    struct err err;
     (void)config;
 
-    if (!find_program(probed.program, sizeof(probed.program))) {
+    if (!find_java(probed.program)) {
         probed.program[0] = '\0';
         (void)text_copy(probed.why, sizeof(probed.why), "no java in the agent's PATH"); /* fits */
         *ret_probed = probed;
         return;
     }
     note_file(&probed);
-    probed.found = ask(probed.program, answer);
+    probed.found = program_run(&call, &answer, &err) == 0 && answer.status == 0;
     if (probed.found)
-        read_version(answer, &probed);
+        read_version(answer.output, &probed);
     else
         (void)text_format(probed.why, sizeof(probed.why),
                           "%s -version failed, or took longer than %d s", probed.program,
                           ANSWER_MS / 1000); /* may be cut */
+    program_close(&answer);
     *ret_probed = probed;
 }
 

@@ -200,7 +200,7 @@ struct driver_probed {
     bool done, found;
     bool ill;                /* it was found before, and does not answer now */
     char why[ERR_TEXT_SIZE]; /* not found, or ill */
-    char program[512];       /* "": there is none */
+    char program[PATH_SIZE]; /* "": there is none */
     uint64_t inode;          /* of it, and when that was changed */
     int64_t changed_ns;
     struct driver_attribute attributes[DRIVER_ATTRIBUTES_MAX];

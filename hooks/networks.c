@@ -8,9 +8,9 @@
  */
 #include "hooks/network/cni.h"
 #include "hooks/network/network.h"
-#include "hooks/network/plugin.h"
 #include "hooks/network/versions.h"
 #include "hooks/part.h"
+#include "io/program.h"
 #include "spec/constraint.h"
 
 #include <stdatomic.h>
@@ -124,7 +124,7 @@ bool hooks_has_network(struct hooks *hooks, const char *mode)
         return there;
     }
     for (size_t i = 0; i < COUNT_OF(plugins) && there; i++)
-        there = plugin_find(network->cni_path, plugins[i], program);
+        there = program_find(network->cni_path, plugins[i], program);
     return there && knows_bridges(hooks);
 }
 

@@ -8,8 +8,8 @@
  * its arguments, which they do; the file belongs to the task's user.
  */
 #include "hooks/connect/part.h"
-#include "hooks/network/plugin.h"
 #include "hooks/services.h"
+#include "io/program.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -227,7 +227,7 @@ static void wipe_variables(char *variables[VARIABLES_MAX + 1])
 }
 
 /* What comes of it is a JSON object, whatever else. */
-static int keep(struct bootstrapping *it, const struct plugin_answer *answer, struct err *err)
+static int keep(struct bootstrapping *it, const struct program_answer *answer, struct err *err)
 {
     json_t *made = json_loads(answer->output, 0, NULL);
     bool sound = json_is_object(made);
@@ -243,20 +243,20 @@ static void on_pool(struct io_work *work)
 {
     struct bootstrapping *it = work->ctx;
     char *argv[ARGUMENTS_MAX + 1], *variables[VARIABLES_MAX + 1];
-    struct plugin_answer answer;
+    struct program_answer answer;
 
     it->err = (struct err){0};
     write_arguments(it, argv);
     write_variables(it, variables);
-    const struct plugin_call call = {.program = it->path,
-                                     .argv = argv,
-                                     .environment = variables,
-                                     .input = "",
-                                     .lock_fd = -1,
-                                     .cancel_fd = it->cancel_fd,
-                                     .limit_ms = RUN_MS,
-                                     .ends_with_us = true};
-    int code = plugin_run(&call, &answer, &it->err);
+    const struct program_call call = {.program = it->path,
+                                      .argv = argv,
+                                      .environment = variables,
+                                      .input = "",
+                                      .lock_fd = -1,
+                                      .cancel_fd = it->cancel_fd,
+                                      .limit_ms = RUN_MS,
+                                      .ends_with_us = true};
+    int code = program_run(&call, &answer, &it->err);
     wipe_variables(variables);
     it->failed = code == ERR_TIMEOUT;
     if (code != 0)
@@ -268,8 +268,7 @@ static void on_pool(struct io_work *work)
         (void)err_set(&it->err, ERR_REFUSED, "exit status %d: %.150s", answer.status,
                       answer.complaint);
     }
-    explicit_bzero(answer.output, strlen(answer.output));
-    plugin_close(&answer);
+    program_close(&answer);
 }
 
 /* --- all of them --- */
@@ -334,7 +333,7 @@ static void run(struct io_timer *timer)
     }
     if (!hooks_read_token(it->hooks, it->request.alloc, it->request.task, it->token))
         (void)text_copy(it->token, sizeof(it->token), it->hooks->connect->token); /* same size */
-    if (!plugin_find(path == NULL ? "" : path, "consul", it->path)) {
+    if (!program_find(path == NULL ? "" : path, "consul", it->path)) {
         it->failed = false;
         (void)err_set(&it->err, ERR_GONE, "there is no program consul in PATH");
         finish(it);

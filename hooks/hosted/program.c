@@ -1,6 +1,6 @@
 /* A plugin that is a program of the operator's. */
+#include "io/program.h"
 #include "hooks/hosted/part.h"
-#include "hooks/network/plugin.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -71,22 +71,22 @@ static void tell(const struct hosted_request *request, const char *operation,
 }
 
 static int run(const char *program, const char *operation, struct environment *environment,
-               int cancel_fd, uint64_t limit_ms, struct plugin_answer *ret_answer, struct err *err)
+               int cancel_fd, uint64_t limit_ms, struct program_answer *ret_answer, struct err *err)
 {
     char *const argv[] = {(char *)(uintptr_t)program, (char *)(uintptr_t)operation, NULL};
-    const struct plugin_call call = {.program = program,
-                                     .argv = argv,
-                                     .environment = environment->items,
-                                     .input = "",
-                                     .lock_fd = -1,
-                                     .cancel_fd = cancel_fd,
-                                     .limit_ms = limit_ms};
+    const struct program_call call = {.program = program,
+                                      .argv = argv,
+                                      .environment = environment->items,
+                                      .input = "",
+                                      .lock_fd = -1,
+                                      .cancel_fd = cancel_fd,
+                                      .limit_ms = limit_ms};
 
-    return plugin_run(&call, ret_answer, err);
+    return program_run(&call, ret_answer, err);
 }
 
 /* Why it has failed: what it says as JSON, or what it complained of. */
-static void note_failure(const struct plugin_answer *answer, const json_t *said,
+static void note_failure(const struct program_answer *answer, const json_t *said,
                          const struct hosted_request *request, struct hosted_result *result)
 {
     const char *error = json_string_value(json_object_get(said, "error"));
@@ -117,7 +117,7 @@ void hosted_program(const struct hosted_request *request, struct hosted_result *
 {
     const char *operation = request->ask.deletes ? "delete" : "create";
     struct environment environment = {0};
-    struct plugin_answer answer;
+    struct program_answer answer;
     char program[PATH_SIZE];
     struct err err = {0};
 
@@ -138,14 +138,14 @@ void hosted_program(const struct hosted_request *request, struct hosted_result *
     else if (!request->ask.deletes)
         read_made(said, result);
     json_decref(said);
-    plugin_close(&answer);
+    program_close(&answer);
 }
 
 bool hosted_version(const char *directory, const char *name, int cancel_fd,
                     char to[PLUGIN_NAME_SIZE])
 {
     struct environment environment = {0};
-    struct plugin_answer answer;
+    struct program_answer answer;
     char program[PATH_SIZE];
     bool told = false;
     struct err err;
@@ -160,7 +160,7 @@ bool hosted_version(const char *directory, const char *name, int cancel_fd,
         told = answer.status == 0 && version != NULL && version[0] != '\0' &&
                text_copy(to, PLUGIN_NAME_SIZE, version);
         json_decref(said);
-        plugin_close(&answer);
+        program_close(&answer);
     }
     free_environment(&environment);
     return told;

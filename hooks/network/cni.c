@@ -1,7 +1,7 @@
 #include "hooks/network/cni.h"
 
-#include "hooks/network/plugin.h"
 #include "io/host.h"
+#include "io/program.h"
 #include "io/scope.h"
 #include "spec/json.h"
 
@@ -241,7 +241,7 @@ static char *variable(const char *name, const char *value)
 }
 
 static int start(const struct cni_call *call, const char *command, const char *type,
-                 const char *input, struct plugin_answer *ret_answer, struct err *err)
+                 const char *input, struct program_answer *ret_answer, struct err *err)
 {
     char program[PATH_SIZE];
     char *environment[] = {
@@ -250,7 +250,7 @@ static int start(const struct cni_call *call, const char *command, const char *t
         variable("CNI_IFNAME", INTERFACE),  variable("CNI_PATH", call->config->cni_path),
         variable("PATH", PROGRAMS),         NULL,
     };
-    struct plugin_call run = {
+    struct program_call run = {
         .program = program,
         .environment = environment,
         .input = input,
@@ -259,8 +259,8 @@ static int start(const struct cni_call *call, const char *command, const char *t
         .limit_ms = PLUGIN_LIMIT_MS,
     };
     int code =
-        plugin_find(call->config->cni_path, type, program)
-            ? plugin_run(&run, ret_answer, err)
+        program_find(call->config->cni_path, type, program)
+            ? program_run(&run, ret_answer, err)
             : err_set(err, ERR_GONE,
                       "not in %s: install containernetworking-plugins or set client.cni_path",
                       call->config->cni_path);
@@ -271,7 +271,7 @@ static int start(const struct cni_call *call, const char *command, const char *t
 }
 
 /* What a plugin says that it could not do. */
-static int tell_failure(const struct plugin_answer *answer, const json_t *said, struct err *err)
+static int tell_failure(const struct program_answer *answer, const json_t *said, struct err *err)
 {
     const char *message = text_of(said, "msg"), *details = text_of(said, "details");
 
@@ -290,7 +290,7 @@ static int run(const struct cni_call *call, const char *command, const json_t *p
 {
     const char *type = text_of(plugin, "type");
     scoped_string char *input = input_of(call, plugin, previous);
-    struct plugin_answer answer = {0};
+    struct program_answer answer = {0};
     int code = start(call, command, type, input, &answer, err);
     json_t *said = code == 0 ? json_loads(answer.output, 0, NULL) : NULL;
 
@@ -298,7 +298,7 @@ static int run(const struct cni_call *call, const char *command, const json_t *p
         code = tell_failure(&answer, said, err);
     else if (code == 0 && ret_result != NULL && !json_is_object(said))
         code = err_set(err, ERR_CORRUPT, "what it answers is no result");
-    plugin_close(&answer);
+    program_close(&answer);
     if (code != 0) {
         json_decref(said);
         err->recoverable = true; /* plugins, disks and rules are mended */
@@ -372,17 +372,17 @@ static int filter(const char *program, const char *const *arguments, int lock_fd
 {
     char *argv[20] = {(char *)(uintptr_t)program, (char[]){"-w"}, (char[]){"5"}};
     char *environment[] = {(char[]){"PATH=" PROGRAMS}, NULL};
-    struct plugin_answer answer = {0};
+    struct program_answer answer = {0};
     char path[PATH_SIZE];
     size_t count = 3;
 
-    if (!plugin_find(PROGRAMS, program, path))
+    if (!program_find(PROGRAMS, program, path))
         return err_set(err, ERR_GONE, "there is no %s: install iptables", program);
     for (; *arguments != NULL; arguments++) {
         check(count < COUNT_OF(argv) - 1);
         argv[count++] = (char *)(uintptr_t)*arguments;
     }
-    struct plugin_call call = {
+    struct program_call call = {
         .program = path,
         .argv = argv,
         .environment = environment,
@@ -391,7 +391,7 @@ static int filter(const char *program, const char *const *arguments, int lock_fd
         .cancel_fd = -1,
         .limit_ms = PLUGIN_LIMIT_MS,
     };
-    int code = plugin_run(&call, &answer, err);
+    int code = program_run(&call, &answer, err);
     if (code != 0)
         return err_wrap(err, "%s", program);
     if (answer.status != 0)
@@ -400,7 +400,7 @@ static int filter(const char *program, const char *const *arguments, int lock_fd
         *ret_output = answer.output;
         answer.output = NULL;
     }
-    plugin_close(&answer);
+    program_close(&answer);
     return answer.status;
 }
 

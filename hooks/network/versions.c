@@ -7,8 +7,8 @@
  */
 #include "hooks/network/versions.h"
 
-#include "hooks/network/plugin.h"
 #include "io/host.h"
+#include "io/program.h"
 #include "io/scope.h"
 #include "spec/constraint.h"
 
@@ -41,7 +41,7 @@ static const char *first_version(struct arena *arena, char *said)
 static const char *ask(struct arena *arena, const char *program)
 {
     char *environment[] = {NULL};
-    const struct plugin_call call = {
+    const struct program_call call = {
         .program = program,
         .environment = environment,
         .input = "",
@@ -50,12 +50,12 @@ static const char *ask(struct arena *arena, const char *program)
         .limit_ms = PLUGIN_LIMIT_MS,
         .together = true,
     };
-    struct plugin_answer answer = {0};
+    struct program_answer answer = {0};
     const char *version = NULL;
 
-    if (plugin_run(&call, &answer, NULL) == 0 && answer.status == 0)
+    if (program_run(&call, &answer, NULL) == 0 && answer.status == 0)
         version = first_version(arena, answer.output);
-    plugin_close(&answer);
+    program_close(&answer);
     return version;
 }
 
@@ -77,7 +77,7 @@ static int look_at(void *ctx, const char *name, unsigned char type)
     (void)type; /* links are followed */
     if (atomic_load(finding->over))
         return 1;
-    if (is_known(found, name) || !plugin_find(finding->path, name, program))
+    if (is_known(found, name) || !program_find(finding->path, name, program))
         return 0;
     const char *version = ask(finding->arena, program);
     if (version == NULL)

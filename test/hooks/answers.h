@@ -9,11 +9,11 @@
 
 #include "test/fuzz.h"
 
-#include "hooks/network/plugin.h"
+#include "io/program.h"
 
 static struct fuzz_input answers;
 
-static int answers_run(const struct plugin_call *call, struct plugin_answer *ret_answer,
+static int answers_run(const struct program_call *call, struct program_answer *ret_answer,
                        struct err *err)
 {
     const uint8_t *bytes;
@@ -22,7 +22,7 @@ static int answers_run(const struct plugin_call *call, struct plugin_answer *ret
     check(call->limit_ms > 0 && call->program[0] == '/');
     if (!fuzz_piece(&answers, &bytes, &length) || length == 0)
         return err_set(err, ERR_TIMEOUT, "it has nothing more to say");
-    *ret_answer = (struct plugin_answer){.status = bytes[0] % 4};
+    *ret_answer = (struct program_answer){.status = bytes[0] % 4};
     ret_answer->output = strndup((const char *)bytes + 1, length - 1);
     check(ret_answer->output != NULL);
     (void)text_copy(ret_answer->complaint, sizeof(ret_answer->complaint), ret_answer->output);
@@ -31,12 +31,12 @@ static int answers_run(const struct plugin_call *call, struct plugin_answer *ret
     return 0;
 }
 
-static void answers_close(struct plugin_answer *answer)
+static void answers_close(struct program_answer *answer)
 {
     free(answer->output);
 }
 
-#define plugin_run answers_run
-#define plugin_close answers_close
+#define program_run answers_run
+#define program_close answers_close
 
 #endif

@@ -476,8 +476,8 @@ def credentials_come_from_a_program_of_the_node():
         node.purge()
     with open(os.path.join(engine.dir, 'asked'), encoding='ascii') as asked:
         assert asked.read() == 'get two.example\nget docker.io\n'
-    for registry, words in (('fails', 'ended with status 7'), ('talks', 'was killed'), ('none', 'is no credentials'),
-                            ('bad', 'name no helper'), ('away', 'ended with status 127')):
+    for registry, words in (('fails', 'ended with status 7'), ('talks', 'it says more than'), ('none', 'is no credentials'),
+                            ('bad', 'name no helper'), ('away', "is not in the agent's PATH")):
         node.run_job(once(docker(image=registry + '.example/x:1')))
         state = wait_for(words, node.dead)
         assert words in json.dumps(state), (words, state)

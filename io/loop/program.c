@@ -1,4 +1,4 @@
-#include "hooks/network/plugin.h"
+#include "io/program.h"
 
 #include "io/loop.h"
 #include "io/proc.h"
@@ -24,7 +24,7 @@ struct stream {
     bool cut;            /* what is more is dropped */
 };
 
-bool plugin_find(const char *path, const char *name, char to[PATH_SIZE])
+bool program_find(const char *path, const char *name, char to[PATH_SIZE])
 {
     struct stat status;
 
@@ -43,7 +43,7 @@ bool plugin_find(const char *path, const char *name, char to[PATH_SIZE])
 /* A descriptor from which INPUT is read. */
 static int open_input(const char *input, struct err *err)
 {
-    scoped_fd int fd = memfd_create("cairn-plugin", MFD_CLOEXEC);
+    scoped_fd int fd = memfd_create("cairn-program", MFD_CLOEXEC);
     size_t length = strlen(input), done = 0;
 
     while (fd >= 0 && done < length) {
@@ -140,7 +140,7 @@ static void end(pid_t pid, int pidfd)
     }
 }
 
-static int start(const struct plugin_call *call, const int ends[STREAMS], pid_t *ret_pid,
+static int start(const struct program_call *call, const int ends[STREAMS], pid_t *ret_pid,
                  int *ret_pidfd, struct err *err)
 {
     static const char script[] = "p=$0; exec \"$p\" \"$@\" <&3 >&4 2>&5 3<&- 4>&- 5>&-";
@@ -168,29 +168,36 @@ static int start(const struct plugin_call *call, const int ends[STREAMS], pid_t 
 }
 
 /* One line of what it complained of. */
-static void tell_complaint(const struct stream *stream, char to[PLUGIN_COMPLAINT_MAX])
+static void tell_complaint(const struct stream *stream, char to[PROGRAM_COMPLAINT_MAX])
 {
-    (void)text_copy(to, PLUGIN_COMPLAINT_MAX, stream->bytes); /* of that size */
+    (void)text_copy(to, PROGRAM_COMPLAINT_MAX, stream->bytes); /* of that size */
     to[strcspn(to, "\n")] = '\0';
     text_whole(to);
     text_clean(to);
 }
 
-static int not_heard(int code, const struct plugin_call *call, struct err *err)
+static int not_heard(int code, const struct program_call *call, struct err *err)
 {
     if (code == ERR_LIMIT)
-        return err_set(err, code, "it says more than %d bytes", PLUGIN_OUTPUT_MAX);
+        return err_set(err, code, "it says more than %d bytes", PROGRAM_OUTPUT_MAX);
     if (code == ERR_CANCELED)
         return err_set(err, code, "nobody waits for it any more");
     return err_set(err, code, "it has not ended within %llu s",
                    (unsigned long long)(call->limit_ms / 1000));
 }
 
-int plugin_run(const struct plugin_call *call, struct plugin_answer *ret_answer, struct err *err)
+static void release(char *output)
+{
+    if (output != NULL)
+        explicit_bzero(output, strlen(output)); /* it may be a secret */
+    free(output);
+}
+
+int program_run(const struct program_call *call, struct program_answer *ret_answer, struct err *err)
 {
     struct stream streams[STREAMS] = {
-        {.fd = -1, .size = PLUGIN_OUTPUT_MAX},
-        {.fd = -1, .size = PLUGIN_COMPLAINT_MAX - 1, .cut = true},
+        {.fd = -1, .size = PROGRAM_OUTPUT_MAX},
+        {.fd = -1, .size = PROGRAM_COMPLAINT_MAX - 1, .cut = true},
     };
     uint64_t until_ms = loop_now_ms() + call->limit_ms;
     int out[2], complaints[2], status = 0;
@@ -225,18 +232,18 @@ int plugin_run(const struct plugin_call *call, struct plugin_answer *ret_answer,
     }
     for (int i = 0; i < STREAMS; i++)
         scope_close_fd(&streams[i].fd);
-    *ret_answer = (struct plugin_answer){.status = status};
+    *ret_answer = (struct program_answer){.status = status};
     tell_complaint(&streams[1], ret_answer->complaint);
     free(streams[1].bytes);
     if (code == 0)
         ret_answer->output = streams[0].bytes;
     else
-        free(streams[0].bytes);
+        release(streams[0].bytes);
     return code;
 }
 
-void plugin_close(struct plugin_answer *answer)
+void program_close(struct program_answer *answer)
 {
-    free(answer->output);
+    release(answer->output);
     answer->output = NULL;
 }
