@@ -5,11 +5,11 @@
  */
 #include "agent/world.h"
 
-#include "agent/catalogue.h"
 #include "agent/consul/mesh.h"
 #include "agent/node/cores.h"
 #include "agent/perform/perform.h"
 #include "agent/perform/strays.h"
+#include "agent/services/catalogue.h"
 #include "agent/tasks/tasks.h"
 #include "io/log.h"
 #include "server/nomad/nomad.h"

@@ -15,7 +15,7 @@
  * about a second; a group's count and the tasks of a group are bounded by themselves, too, but
  * their product is not what holds: the sums over all groups are (spec/job/check.c).  What is on the
  * node, what the same turn has accepted already, and what is asked for must fit together
- * (server/alone/limits.c).
+ * (server/alone/given/limits.c).
  *
  * From these follows the rest:
  *

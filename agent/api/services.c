@@ -8,7 +8,7 @@
 #include "agent/api/format/format.h"
 #include "agent/api/part.h"
 
-#include "agent/catalogue.h"
+#include "agent/services/catalogue.h"
 #include "spec/registration.h"
 
 #include <stdlib.h>

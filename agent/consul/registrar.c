@@ -1,10 +1,10 @@
 #include "agent/consul/registrar.h"
 
-#include "agent/catalogue.h"
 #include "agent/consul/mesh.h"
 #include "agent/consul/reach.h"
 #include "agent/consul/script_checks.h"
 #include "agent/parts.h"
+#include "agent/services/catalogue.h"
 #include "server/nomad/nomad.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #include "agent/consul/script_checks.h"
 
-#include "agent/catalogue.h"
 #include "agent/launch.h"
 #include "agent/parts.h"
+#include "agent/services/catalogue.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  */
 #include "agent/servers/part.h"
 
-#include "agent/catalogue.h"
+#include "agent/services/catalogue.h"
 #include "agent/world.h"
 #include "io/log.h"
 #include "server/acl/lent.h"

@@ -4,10 +4,10 @@
  * alone.c makes it; jobs.c keeps jobs, stored.c says which are believed, kept.c what has ended,
  * evaluations.c what was decided; change.c takes changes back whose commit has failed; posted.c
  * knows what they do to allocs until then; register.c is what callers ask for, evaluate.c that a
- * job is looked at, and plan.c what would come of it; limits.c says how much of it is taken;
- * place.c makes and stops allocs, and classify.c says which of them go on, by a newer version of
- * their job; feasible.c says which may be here, room.c counts what they hold of the node, and
- * ports.c which ports are whose, and disks.c who takes over whose disk; wait.c looks again at jobs
+ * job is looked at, and plan.c what would come of it; place.c makes and stops allocs, and
+ * classify.c says which of them go on, by a newer version of their job; feasible.c says which may
+ * be here, and in given/ is how much of a job is taken (limits.c), what allocs hold of the node
+ * (room.c, ports.c, devices.c), and who takes over whose disk (disks.c); wait.c looks again at jobs
  * that miss one, for which reschedule.c says when; in rollout/ hold.c and rollout.c replace allocs
  * step by step, in deployments that deployments.c keeps and steer.c lets users steer, and go back
  * to what versions.c keeps, with what sources.c keeps of who wrote them; dispatch.c makes jobs of
@@ -224,7 +224,7 @@ bool posted_to_end(const struct alone *alone, const char *alloc);
 /* Only the first COUNT of JOB's stay: the others were taken back, or are decided. */
 void posted_cut(struct alone *alone, struct job *job, size_t count);
 
-/* --- limits (limits.c) --- */
+/* --- limits (given/limits.c) --- */
 
 /* All return 0; ERR_LIMIT and a sentence with the limit if there is no room on this node; or
  * ERR_AGAIN if nothing can be changed at the moment. */
@@ -388,7 +388,7 @@ void standing_drained(struct alone *alone, bool late);
 void drain_tidy(struct alone *alone);
 uint64_t drain_deadline_ms(const struct alone *alone);
 
-/* --- ports (ports.c) --- */
+/* --- ports (given/ports.c) --- */
 
 void ports_begin(struct alone *alone);
 void ports_end(struct alone *alone);
@@ -430,7 +430,7 @@ const char *ports_awaited(const struct alone *alone, const struct spec_ports *of
 void ports_keep(struct alone *alone, const struct jobspec_placement *placement, const char *awaited,
                 struct spec_ports *offer);
 
-/* --- ephemeral disks that go on with the next alloc (disks.c) --- */
+/* --- ephemeral disks that go on with the next alloc (given/disks.c) --- */
 
 void disks_begin(struct alone *alone);
 void disks_end(struct alone *alone);
@@ -450,7 +450,7 @@ void disks_release(struct alone *alone, const char *alloc);
  * ended without it does not count, though another one may come in its place. */
 bool disks_is_awaited(const struct alone *alone, const char *alloc, bool forced);
 
-/* --- devices (devices.c) --- */
+/* --- devices (given/devices.c) --- */
 
 /* The alloc of SPEC, which is posted, has its devices, until it has ended or was never placed. */
 void grants_keep(struct alone *alone, const struct alloc_spec *spec);

@@ -11,7 +11,7 @@
 #include "agent/api/format/format.h"
 #include "agent/api/part.h"
 #include "agent/api/streams/past.h"
-#include "agent/catalogue.h"
+#include "agent/services/catalogue.h"
 
 #include "server/alone/alone.h"
 

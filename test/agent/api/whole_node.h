@@ -7,7 +7,7 @@
 #define CAIRN_TEST_AGENT_API_WHOLE_NODE_H
 
 #include "agent/api/api.h"
-#include "agent/catalogue.h"
+#include "agent/services/catalogue.h"
 #include "test/core/small_node.h"
 
 #include <ftw.h>

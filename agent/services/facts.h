@@ -2,8 +2,8 @@
  * What templates ask for that is not in files (hooks_facts): of servers, where there are some, else
  * of what allocs offer here.
  */
-#ifndef CAIRN_AGENT_FACTS_H
-#define CAIRN_AGENT_FACTS_H
+#ifndef CAIRN_AGENT_SERVICES_FACTS_H
+#define CAIRN_AGENT_SERVICES_FACTS_H
 
 #include "hooks/hooks.h"
 

@@ -7,8 +7,8 @@
  * with the first turn.  What checks find reaches the alloc's machine when it is another thing than
  * before, and a check that fails too often its task's or all tasks.
  */
-#ifndef CAIRN_AGENT_CATALOGUE_H
-#define CAIRN_AGENT_CATALOGUE_H
+#ifndef CAIRN_AGENT_SERVICES_CATALOGUE_H
+#define CAIRN_AGENT_SERVICES_CATALOGUE_H
 
 #include "fsm/policy.h"
 #include "hooks/services.h"

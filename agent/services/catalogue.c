@@ -1,4 +1,4 @@
-#include "agent/catalogue.h"
+#include "agent/services/catalogue.h"
 
 #include "agent/parts.h"
 #include "base/list.h"

@@ -1,7 +1,7 @@
-#include "agent/facts.h"
+#include "agent/services/facts.h"
 
-#include "agent/catalogue.h"
 #include "agent/parts.h"
+#include "agent/services/catalogue.h"
 #include "server/nomad/nomad.h"
 #include "spec/json.h"
 
