@@ -1,5 +1,5 @@
-/* What groups offer (agent/services/catalogue.c), on a node whose effects are answered at once: it is there
- * while it runs, in its namespace, by its newest version, and nothing is left of it. */
+/* What groups offer (agent/services/catalogue.c), on a node whose effects are answered at once: it
+ * is there while it runs, in its namespace, by its newest version, and nothing is left of it. */
 #include "test/agent/api/whole_node.h"
 
 #include <fcntl.h>
