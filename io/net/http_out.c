@@ -29,7 +29,7 @@ enum {
 
 /* --- requests --- */
 
-struct http_client; /* three for each loop: of HTTP/2, of calls that last, of all others */
+struct http_client; /* four for each loop: of HTTP/2 or not, of calls that last or not */
 
 struct http_request {
     struct http_client *client;
@@ -491,24 +491,30 @@ static void client_close(struct loop_guest *guest)
     free(client);
 }
 
-/* Tells the client of HTTP/2 from the other, so that calls to a peer that hangs are in nobody's
- * way. */
+/* What tells clients from each other: calls to a peer that hangs are in nobody's way, and who lasts
+ * is waited for by none that does not. */
 static void client_http2_close(struct loop_guest *guest)
 {
     client_close(guest);
 }
 
-/* The same for calls that last: no other waits until one of them is over. */
 static void client_lasting_close(struct loop_guest *guest)
+{
+    client_close(guest);
+}
+
+static void client_http2_lasting_close(struct loop_guest *guest)
 {
     client_close(guest);
 }
 
 static struct http_client *client_of(struct loop *loop, const struct http_call *call)
 {
-    void (*close)(struct loop_guest * guest) = call->http2   ? client_http2_close
-                                               : call->lasts ? client_lasting_close
-                                                             : client_close;
+    static void (*const closes[2][2])(struct loop_guest * guest) = {
+        {client_close, client_lasting_close},
+        {client_http2_close, client_http2_lasting_close},
+    };
+    void (*close)(struct loop_guest * guest) = closes[call->http2][call->lasts];
     struct http_client *client = (struct http_client *)(void *)loop_guest_find(loop, close);
 
     if (client != NULL)

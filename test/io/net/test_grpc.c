@@ -600,6 +600,52 @@ static void test_calls_that_hang_are_in_nobodys_way(void **state)
     free(http);
 }
 
+static bool on_none(void *ctx, const void *message, size_t length)
+{
+    (void)ctx;
+    (void)message;
+    (void)length;
+    return true;
+}
+
+static void on_long_end(void *ctx, const struct grpc_reply *reply)
+{
+    assert_int_equal(reply->error.code, ERR_CANCELED);
+    (*(unsigned *)ctx)++;
+}
+
+/* As of so many tasks of a plugin: each waits for its end in a call of its own. */
+static void test_calls_that_last_are_in_nobodys_way(void **state)
+{
+    enum { LONG = 300 };
+    struct raw_peer *peer = *state;
+    struct grpc_request *lasting[LONG];
+    struct err err = {0};
+    unsigned ended = 0;
+    const struct grpc_call lasts = {.unix_socket = peer->path,
+                                    .method = "/test.v1.Test/Wait",
+                                    .message = "",
+                                    .lasts = true,
+                                    .on_message = on_none,
+                                    .cb = on_long_end,
+                                    .ctx = &ended};
+
+    say_body_and_ok(peer, "\0\0\0\0\3abc", 8);
+    call_and_wait(peer); /* which is first does not matter */
+    for (int i = 0; i < LONG; i++) {
+        lasting[i] = grpc_start(peer->loop, &lasts, &err);
+        assert_non_null(lasting[i]);
+    }
+    while (peer->asked < 1 + LONG)
+        loop_run(peer->loop); /* until the next one is asked */
+    say_body_and_ok(peer, "\0\0\0\0\3abc", 8);
+    call_and_wait(peer);
+    assert_int_equal(peer->last.status, GRPC_OK);
+    for (int i = 0; i < LONG; i++)
+        grpc_cancel(lasting[i]);
+    assert_int_equal(ended, LONG);
+}
+
 static int set_up(void **state)
 {
     struct raw_peer *peer = calloc(1, sizeof(*peer));
@@ -662,6 +708,7 @@ int main(void)
         TEST(test_canceled_call_ends_now_and_only_once),
         TEST(test_many_calls_at_once_each_get_their_answer),
         TEST(test_calls_that_hang_are_in_nobodys_way),
+        TEST(test_calls_that_last_are_in_nobodys_way),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
