@@ -2,6 +2,7 @@
 disk that then forgets what was not flushed, and an audit after each boot.  And the same without the
 boots: the disk just before and just after each flush of one run, looked at from outside."""
 import concurrent.futures
+import contextlib
 import glob
 import os
 import random
@@ -200,47 +201,67 @@ def keep(seen):
     """The disk as the machine saw it, in a file, of which the newest few are kept; its name."""
     kept = sorted(glob.glob(os.path.join(machine.PLACE, 'wrong-*.img')), key=os.path.getmtime)
     for path in kept[:1 - DISKS_KEPT]:
-        os.unlink(path)
+        with contextlib.suppress(FileNotFoundError):  # another machine does the same
+            os.unlink(path)
     path = os.path.join(machine.PLACE, 'wrong-%d.img' % time.time_ns())
     put_disk(path, seen)
     return path
 
 
-def cut_on(kind, count, seed, bench, numbered):
-    """COUNT cuts with a disk of KIND, each of them looked at by the boot after it; what was wrong is said,
+class Count:
+    """The numbers of results that come from several threads."""
+
+    def __init__(self):
+        self.lock, self.number = threading.Lock(), 0
+
+    def tell(self, word, text):
+        with self.lock:
+            self.number += 1
+            print('%s %d - power cut%s' % (word, self.number, text), flush=True)
+
+
+def cut_on(kind, share, seed, bench, told):
+    """SHARE cuts with a disk of KIND, each of them looked at by the boot after it; what was wrong is said,
     and another node goes on.  How many cuts were wrong."""
     chance, known = random.Random(seed), Known()
-    machine.say('%d power cuts, %s, seed %d' % (count, kind, seed))
-    begun, boots, number, wrongs, last = time.monotonic(), 0, 0, 0, None
+    boots, number, wrongs, last = 0, 0, 0, None
     bench.take_disk(kind)
-    while number < count:
+    while number < share:
         try:
             said = one_boot(bench, known, boots * FIRST_STEP, chance)
         except Wrong as wrong:
             number, wrongs, kept = number + 1, wrongs + 1, keep(bench.disk.seen)
-            print('not ok %d - power cut: %s\n# the cut before: %s\n# disk: %s, again: ./dev vm cuts %d %d %s\n'
-                  '%s' % (numbered + number, wrong, last, kept, count, seed, kind,
-                          last_words(machine.console(), kept)), flush=True)
+            told.tell('not ok', ': %s\n# the cut before: %s\n# disk: %s, again: ./dev vm cuts %d %d %s\n%s'
+                      % (wrong, last, kept, share, seed, kind, last_words(bench.console, kept)))
             known, said = Known(), None
             bench.take_disk(kind)
         else:
             if last is not None:
                 number += 1
-                print('ok %d - power cut # %s, %s' % (numbered + number, kind, last), flush=True)
+                told.tell('ok', ' # %s, %s' % (kind, last))
         boots, last = boots + 1, said
-    machine.say('%d cuts and %d boots in %.0f s, %d of them wrong'
-                % (count, boots, time.monotonic() - begun, wrongs))
     return wrongs
 
 
 def cuts(count, seed, kinds):
     """COUNT cuts and boots on each of the file systems KINDS; 0 if nothing was wrong."""
     machine.make()
-    with tempfile.TemporaryDirectory(prefix='cairn-cuts-', dir=machine.PLACE) as place:
-        bench = Bench(kinds[0], place, noted=False)
-        wrongs = [cut_on(kind, count, seed, bench, at * count) for at, kind in enumerate(kinds)]
+    machines, told, wrongs = min(int(os.environ.get('CAIRN_MACHINES', '1')), count), Count(), 0
+    machine.accelerator()  # which is tried out once
+    with contextlib.ExitStack() as held, concurrent.futures.ThreadPoolExecutor(machines) as all_machines:
+        places = [held.enter_context(tempfile.TemporaryDirectory(prefix='cairn-cuts-', dir=machine.PLACE))
+                  for _ in range(machines)]
+        benches = list(all_machines.map(lambda place: Bench(kinds[0], place, noted=False), places))
+        for kind in kinds:
+            machine.say('%d power cuts, %s, seed %d' % (count, kind, seed))
+            begun = time.monotonic()
+            wrong = sum(all_machines.map(
+                lambda at: cut_on(kind, count * (at + 1) // machines - count * at // machines, seed + at,
+                                  benches[at], told), range(machines)))
+            machine.say('%d cuts in %.0f s, %d of them wrong' % (count, time.monotonic() - begun, wrong))
+            wrongs += wrong
     print('1..%d' % (count * len(kinds)))
-    return 1 if any(wrongs) else 0
+    return 1 if wrongs else 0
 
 
 # --- every moment of one run ---
@@ -315,7 +336,7 @@ def record(acks, bench):
                     return heard
     finally:
         guest.cut()
-    raise Wrong('it ended after %d answers; its console is %s' % (len(heard), machine.console()))
+    raise Wrong('it ended after %d answers; its console is %s' % (len(heard), bench.console))
 
 
 def some(writes, whole, chance):

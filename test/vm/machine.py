@@ -17,7 +17,8 @@ usage: test/vm/machine.py [backports] [CGROUPS] VERB ...
                                             an orderly shutdown and the boot after it: shutdown.py
        test/vm/machine.py boot-time [COUNT] from boot until so many tasks run again, 300 if not said,
                                             beside a boot without cairn: test/vm/boot_time.py
-       test/vm/machine.py cuts N [SEED] [FS...]  N power cuts on each FS, with an audit after each
+       test/vm/machine.py cuts N [SEED] [FS...]  N power cuts on each FS, with an audit after each; on as
+                                            many machines at once as CAIRN_MACHINES says, or else one
        test/vm/machine.py moments N [MOST] [FS]  the disk after each flush of a run with N answers
        test/vm/machine.py shell             a root shell on its console; `poweroff -f` ends it
 
@@ -255,14 +256,14 @@ def tree_disk(work, image, packed=False):
         disk(tree, image, 512)
 
 
-def console():
-    """Where the machine of this process says what its kernel has to say: it is kept when it has ended,
+def console(name=''):
+    """Where the machine NAME of this process says what its kernel has to say: it is kept when it has ended,
     of the newest few."""
     kept = sorted(glob.glob(os.path.join(PLACE, 'console-*.log')), key=os.path.getmtime)
     for path in kept[:-CONSOLES_KEPT]:
         with contextlib.suppress(FileNotFoundError):  # another machine does the same
             os.unlink(path)
-    return os.path.join(PLACE, 'console-%d.log' % os.getpid())
+    return os.path.join(PLACE, 'console-%d%s.log' % (os.getpid(), name))
 
 
 def under_systemd(cgroups, append=''):

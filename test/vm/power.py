@@ -74,6 +74,7 @@ class Bench:
 
     def __init__(self, kind, place, noted=True):
         self.noted = noted  # each write, by the disk
+        self.console = machine.console('-' + os.path.basename(place))
         self.place, self.socket = place, os.path.join(place, 'disk')
         self.tree, self.ready = os.path.join(place, 'tree.img'), os.path.join(place, 'ready')
         self.take_disk(kind)
@@ -92,14 +93,14 @@ class Bench:
             machine.accelerator(), APPEND,
             '-drive', 'file=%s,if=virtio,format=raw,readonly=on' % self.tree,
             '-drive', 'file=nbd+unix:///?socket=%s,if=virtio,format=raw,cache=none' % self.socket,
-            '-serial', 'file:' + machine.console(), '-serial', 'stdio', '-m', str(MEMORY_MB), *more)
+            '-serial', 'file:' + self.console, '-serial', 'stdio', '-m', str(MEMORY_MB), *more)
 
     def _boot(self):
         path = os.path.join(self.place, 'control')
         guest = Machine(self.command('-qmp', 'unix:%s,server=on,wait=off' % path))
         try:
             if not guest.is_ready():
-                raise Wrong('the machine does not boot; its console is %s' % machine.console())
+                raise Wrong('the machine does not boot; its console is %s' % self.console)
             put_aside(path, self.ready)
         finally:
             guest.cut()
