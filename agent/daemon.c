@@ -9,6 +9,7 @@
 #include "agent/bootstrap.h"
 #include "agent/consul/mesh.h"
 #include "agent/consul/registrar.h"
+#include "agent/consul/seeking.h"
 #include "agent/devices.h"
 #include "agent/limits.h"
 #include "agent/node/disk.h"
@@ -46,6 +47,7 @@ struct daemon {
     struct world_loop *world;
     struct api *api;
     struct servers *servers;     /* NULL: there are none */
+    struct seeking *seeking;     /* for them; NULL: they are those that the configuration names */
     struct registrar *registrar; /* the same, of Consul */
     char network_dir[PATH_SIZE];
     struct hooks_network network;
@@ -625,6 +627,7 @@ static void close_parts(struct daemon *daemon)
 {
     struct parts *parts = &daemon->parts;
 
+    seeking_free(daemon->seeking);
     servers_free(daemon->servers);
     task_api_free(parts->task_api);
     parts->task_api = NULL;
@@ -701,7 +704,9 @@ static int open_parts(struct daemon *daemon, struct err *err)
     if (code < 0)
         return code;
     struct assign_plans plans = plans_of(&daemon->parts);
-    daemon->servers = servers_new(&daemon->parts, daemon->api, &plans);
+    daemon->seeking = seeking_new(&daemon->parts);
+    struct servers_seek seek = {daemon->seeking == NULL ? NULL : seeking_begin, daemon->seeking};
+    daemon->servers = servers_new(&daemon->parts, daemon->api, &plans, &seek);
     if (daemon->parts.nomad != NULL)
         daemon->parts.control = nomad_control(daemon->parts.nomad);
     if (daemon->parts.nomad != NULL)

@@ -100,13 +100,15 @@ bool api_is_decided_here(struct api_request *request)
     const struct nomad *session = request->api->parts->nomad;
     const struct api_route *route = request->route;
     bool changes = (route->methods & API_GET) == 0 && !text_starts_with(route->path, "/v1/client/");
+    struct nomad_standing standing;
 
     if (session == NULL || (is_of_clients(route->path) && !changes))
         return true;
+    nomad_describe(session, &standing);
     api_refuse(request, 501,
                "This node is a client of servers (%s), who decide that: ask one of them, as with "
                "NOMAD_ADDR=http://HOST:4646",
-               nomad_server(session, 0));
+               standing.server[0] == '\0' ? "none is known yet" : standing.server);
     return false;
 }
 

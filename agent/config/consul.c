@@ -132,6 +132,9 @@ int config_finish_consul(struct config *config, struct err *err)
     if (!consul->used)
         return 0;
     set_meta(config);
+    if (consul->server_service_name[0] == '\0')
+        (void)text_copy(consul->server_service_name, sizeof(consul->server_service_name),
+                        "nomad"); /* fits */
     if (consul->timeout_ms == 0)
         return err_set(err, ERR_INVALID, "consul.timeout must be longer than 0s");
     if ((consul->cert_file[0] == '\0') != (consul->key_file[0] == '\0'))

@@ -5,7 +5,7 @@
 
 bool config_has_servers(const struct config *config)
 {
-    return config->servers[0] != '\0';
+    return config->servers[0] != '\0' || config->consul.client_auto_join;
 }
 
 size_t config_servers(const struct config *config, char ret_text[SERVERS_TEXT_SIZE],
@@ -83,7 +83,7 @@ int config_finish_servers(struct config *config, struct err *err)
             return err_set(err, ERR_INVALID, "client.servers: these are too many");
     }
     memcpy(config->servers, whole, sizeof(whole));
-    if (count > 0 && config->bootstrap_secret_file[0] != '\0')
+    if (config_has_servers(config) && config->bootstrap_secret_file[0] != '\0')
         return err_set(err, ERR_INVALID,
                        "acl.bootstrap_secret_file is of agents that have tokens of their own, and "
                        "this one has those of its servers");

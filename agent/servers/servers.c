@@ -27,6 +27,7 @@ struct servers {
     struct vain *vain; /* calls that could not be begun, and were not told of that yet */
     struct rpc_tls tls;
     char name[96]; /* that certificates of servers carry */
+    struct servers_seek seek;
     struct storage_calls storage;
     struct rng rng;
     struct io_timer timer;
@@ -126,10 +127,12 @@ static void call(void *ctx, const char *server, const char *method, const json_t
                  uint64_t timeout_ms, nomad_reply_cb *cb, void *cb_ctx)
 {
     struct servers *servers = ctx;
-    struct link *link = link_to(servers, server);
+    struct link *link = server[0] == '\0' ? NULL : link_to(servers, server);
     struct err err = {0};
 
-    if (open_link(link, &err) == 0) {
+    if (link == NULL)
+        (void)err_set(&err, ERR_AGAIN, "no server is known"); /* it is told below */
+    else if (open_link(link, &err) == 0) {
         (void)rpc_call(link->rpc, method, args, timeout_ms, cb, cb_ctx); /* none is canceled */
         return;
     }
@@ -162,6 +165,13 @@ static void arm(void *ctx, uint64_t at_ms)
     else
         io_timer_start(servers->parts->loop, &servers->timer,
                        at_ms > offset_ms ? at_ms - offset_ms : 0, due, servers);
+}
+
+static void seek(void *ctx)
+{
+    const struct servers *servers = ctx;
+
+    servers->seek.begin(servers->seek.ctx);
 }
 
 static uint64_t draw(void *ctx)
@@ -290,14 +300,15 @@ static struct acl_lent *lend(struct parts *parts)
                                                   .now_unix_ns = now_unix_ns});
 }
 
-struct servers *servers_new(struct parts *parts, struct api *api, const struct assign_plans *plans)
+struct servers *servers_new(struct parts *parts, struct api *api, const struct assign_plans *plans,
+                            const struct servers_seek *how)
 {
     char text[SERVERS_TEXT_SIZE];
     const char *addresses[NOMAD_SERVERS_MAX];
     size_t count = config_servers(parts->config, text, addresses);
     uint64_t seed = 0;
 
-    if (count == 0)
+    if (!config_has_servers(parts->config))
         return NULL;
     struct servers *servers = calloc(1, sizeof(*servers));
     check(servers != NULL);
@@ -307,12 +318,14 @@ struct servers *servers_new(struct parts *parts, struct api *api, const struct a
     servers->storage.parts = parts;
     servers->api = api;
     servers->rng = rng_init(seed);
+    servers->seek = *how;
     find_tls(servers);
     struct nomad_config config = {
         .life = parts->life,
         .say = world_say,
         .ctx = servers,
         .call = call,
+        .seek = servers->seek.begin == NULL ? NULL : seek,
         .arm = arm,
         .random = draw,
         .region = parts->config->region,

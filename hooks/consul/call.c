@@ -9,6 +9,23 @@ enum {
     TOKEN_HEADER_SIZE = 512,
 };
 
+/* Ids have letters, digits, "-" and "_", but those of others may have anything. */
+bool consul_escape(char *to, size_t size, const char *name)
+{
+    bool fits = true;
+
+    for (; *name != '\0' && fits; name++) {
+        char one[4];
+        unsigned char c = (unsigned char)*name;
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     c == '-' || c == '_' || c == '.';
+
+        (void)text_format(one, sizeof(one), plain ? "%c" : "%%%02X", c); /* fits */
+        fits = text_append(to, size, one);
+    }
+    return fits;
+}
+
 void consul_send(const struct consul_config *config, const struct consul_request *call,
                  void (*cb)(void *ctx, const struct http_reply *reply), void *ctx,
                  struct http_request **ret_request)

@@ -85,23 +85,6 @@ static void ask(struct consul *consul, const char *method, const char *path, con
     consul_send(consul->config, &call, cb, ctx, ret_request);
 }
 
-/* Ids have letters, digits, "-" and "_", but those of others may have anything. */
-static bool escape(char *to, size_t size, const char *before, const char *id, const char *behind)
-{
-    bool fits = text_copy(to, size, before);
-
-    for (; *id != '\0' && fits; id++) {
-        char one[4];
-        unsigned char c = (unsigned char)*id;
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                     c == '-' || c == '_' || c == '.';
-
-        (void)text_format(one, sizeof(one), plain ? "%c" : "%%%02X", c); /* fits */
-        fits = text_append(to, size, one);
-    }
-    return fits && text_append(to, size, behind);
-}
-
 /* --- the end of a round --- */
 
 static void due(struct io_timer *timer)
@@ -353,7 +336,8 @@ static void make_call(struct consul *consul)
         (void)text_format(path, sizeof(path), "/v1/agent/service/register%s",
                           there == NULL ? "" : "?replace-existing-checks=true"); /* fits */
         body = consul_merge(want->registration, there, want->tags_new);
-    } else if (!escape(path, sizeof(path), "/v1/agent/service/deregister/", call->id, "")) {
+    } else if (!text_copy(path, sizeof(path), "/v1/agent/service/deregister/") ||
+               !consul_escape(path, sizeof(path), call->id)) {
         refuse(consul, "a deregistration", call->id, "its id is too long");
         next_step(consul);
         return;

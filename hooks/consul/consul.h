@@ -90,4 +90,28 @@ void consul_login(struct consul_tokens *tokens, const char *method, const char *
 /* TOKEN is good for nothing any more when CB comes without an ERR. */
 void consul_logout(struct consul_tokens *tokens, const char *token, consul_token_cb *cb, void *ctx);
 
+/* --- where somebody is (search.c) --- */
+
+enum { CONSUL_FOUND_MAX = 64, CONSUL_PLACE_SIZE = 272 /* "host:port" */ };
+
+struct consul_search_config {
+    const struct consul_config *consul; /* its callbacks are not used */
+    const char *service, *tag;
+    /* COUNT addresses, the nearest first, borrowed for the call; none: ERR says why. */
+    void (*found)(void *ctx, const char (*places)[CONSUL_PLACE_SIZE], size_t count,
+                  const struct err *err);
+    void *ctx;
+};
+
+/* Who offers a service; all is borrowed, and nothing is asked before it is begun. */
+struct consul_search;
+struct consul_search *consul_search_new(const struct consul_search_config *config);
+
+/* FOUND does not come any more. */
+void consul_search_free(struct consul_search *search);
+
+/* Looks in the datacenter of the agent, and where nobody is there in others, the nearest first;
+ * FOUND comes once, never from inside.  If that is under way already, it is the one. */
+void consul_search_begin(struct consul_search *search);
+
 #endif

@@ -24,6 +24,9 @@ void consul_send(const struct consul_config *config, const struct consul_request
 /* Why REPLY is no success, into TO; false: it is one. */
 bool consul_failed(const struct http_reply *reply, char *to, size_t size);
 
+/* Appends NAME as one part of a path or a query to TO; false: it has no room. */
+bool consul_escape(char *to, size_t size, const char *name);
+
 /* --- what it says --- */
 
 enum { CONSUL_ATTRIBUTES_MAX = 16, CONSUL_ATTRIBUTE_SIZE = 256 };

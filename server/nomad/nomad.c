@@ -10,7 +10,7 @@ struct nomad *nomad_new(const struct nomad_config *config, const char *const *se
 
     check(nomad != NULL);
     check(config->life != NULL);
-    check(servers_count > 0 && servers_count <= NOMAD_SERVERS_MAX);
+    check(servers_count <= NOMAD_SERVERS_MAX && implies(config->seek == NULL, servers_count > 0));
     nomad->config = *config;
     for (size_t i = 0; i < servers_count; i++)
         check(text_copy(nomad->servers[i], NOMAD_ADDRESS_SIZE, servers[i]));
@@ -94,6 +94,14 @@ void nomad_settle(struct nomad *nomad)
         return;
     memset(&nomad->posted, 0, sizeof(nomad->posted));
     awaiting_settle(nomad);
+    arm(nomad);
+}
+
+void nomad_found(struct nomad *nomad, const char (*places)[NOMAD_ADDRESS_SIZE], size_t count)
+{
+    if (!servers_add(nomad, places, count))
+        return;
+    registration_hurry(nomad);
     arm(nomad);
 }
 

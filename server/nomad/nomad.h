@@ -42,6 +42,9 @@ struct nomad_config {
      * inside, within TIMEOUT_MS. */
     void (*call)(void *ctx, const char *server, const char *method, const json_t *args,
                  uint64_t timeout_ms, nomad_reply_cb *cb, void *cb_ctx);
+    /* No server that is known answers: others are looked for, and nomad_found has what is found.
+     * NULL: nobody looks. */
+    void (*seek)(void *ctx);
     /* Wants nomad_wake to be called at this node time; 0: at none. */
     void (*arm)(void *ctx, uint64_t at_ms);
     uint64_t (*random)(void *ctx);
@@ -62,8 +65,8 @@ struct nomad_config {
     const char *datacenter; /* of the node */
 };
 
-/* SERVERS are those of the configuration, one at least, each with a port.  Nothing is called before
- * nomad_start. */
+/* SERVERS are those of the configuration, each with a port; where somebody looks for them there may
+ * be none.  Nothing is called before nomad_start. */
 struct nomad *nomad_new(const struct nomad_config *config, const char *const *servers,
                         size_t servers_count);
 
@@ -75,6 +78,9 @@ void nomad_start(struct nomad *nomad);
 
 /* It is time, as ARM was told. */
 void nomad_wake(struct nomad *nomad);
+
+/* There are servers at PLACES, each with a port: those that are new are asked next. */
+void nomad_found(struct nomad *nomad, const char (*places)[NOMAD_ADDRESS_SIZE], size_t count);
 
 /* These take NULL, of a node without servers.  EVENT was committed. */
 void nomad_note(struct nomad *nomad, const struct journal_event *event);
@@ -140,9 +146,10 @@ void nomad_offer(struct nomad *nomad, bool offered, const json_t *registration);
 /* --- what is seen of it --- */
 
 struct nomad_standing {
-    bool registered;    /* the servers know this node, as far as we know */
-    bool synced;        /* they have said what is to run since the daemon began */
-    const char *server; /* that is asked now; borrowed until the next call of one */
+    bool registered; /* the servers know this node, as far as we know */
+    bool synced;     /* they have said what is to run since the daemon began */
+    const char
+        *server; /* that is asked now, "": none is known; borrowed until the next call of one */
     size_t servers_count;
     uint64_t heard_ms; /* node time of the last heartbeat that was answered, 0: never */
     uint64_t ttl_ms;

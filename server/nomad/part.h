@@ -170,6 +170,13 @@ void servers_call(struct nomad *nomad, const char *method, json_t *args, bool as
  * Their callbacks make no call. */
 void servers_abandon(struct nomad *nomad, const char *method);
 
+/* True if none of those that are known has answered the last TRIES. */
+bool servers_are_gone(const struct nomad *nomad, uint32_t tries);
+
+/* Those of PLACES that are not known yet are asked next, the first of them first; false: none is
+ * new. */
+bool servers_add(struct nomad *nomad, const char (*places)[NOMAD_ADDRESS_SIZE], size_t count);
+
 /* Takes the list of an answer of theirs; the one that was asked stays the first, if it is in it. */
 void servers_learn(struct nomad *nomad, const json_t *list);
 
@@ -183,6 +190,9 @@ void claims_open(struct nomad *nomad);
 void claims_end(struct nomad *nomad);
 
 /* --- registration.c --- */
+
+/* There are servers that were not asked yet: they are, at once. */
+void registration_hurry(struct nomad *nomad);
 
 void registration_wake(struct nomad *nomad);
 

@@ -71,7 +71,8 @@ static void take_answer(struct nomad *nomad, const json_t *reply)
     facts_heard(nomad);
 }
 
-static enum session_event event_of(const struct err *err)
+/* No answer: who has not been heard of for so long may be somewhere else by now. */
+static enum session_event event_of(struct nomad *nomad, const struct err *err)
 {
     static const enum session_event events[] = {
         [NODE_TROUBLE_NONE] = SESSION_FAILED,
@@ -79,6 +80,9 @@ static enum session_event event_of(const struct err *err)
         [NODE_TROUBLE_DENIED] = SESSION_DENIED,
     };
 
+    nomad->tries++;
+    if (nomad->config.seek != NULL && servers_are_gone(nomad, nomad->tries))
+        nomad->config.seek(nomad->config.ctx);
     return events[policy_node_trouble(err->code, err->text)];
 }
 
@@ -87,8 +91,7 @@ static void registered(void *ctx, const json_t *reply, const struct err *err)
     struct nomad *nomad = ctx;
 
     if (reply == NULL) {
-        nomad->tries++;
-        step(nomad, event_of(err));
+        step(nomad, event_of(nomad, err));
         return;
     }
     if (!nomad->registered)
@@ -106,8 +109,7 @@ static void beaten(void *ctx, const json_t *reply, const struct err *err)
     if (reply == NULL) {
         allocs_elsewhere(nomad);
         awaiting_elsewhere(nomad);
-        nomad->tries++;
-        step(nomad, event_of(err));
+        step(nomad, event_of(nomad, err));
         return;
     }
     /* They had taken it for something else than ready: what runs here is told again. */
@@ -198,6 +200,12 @@ static void step(struct nomad *nomad, enum session_event event)
         perform(nomad, rows[i].deed);
         return;
     }
+}
+
+void registration_hurry(struct nomad *nomad)
+{
+    if (nomad->tries > 0 && nomad->session_at_ms != 0)
+        in_ms(nomad, 0);
 }
 
 void nomad_node_changed(struct nomad *nomad)

@@ -203,6 +203,39 @@ void servers_learn(struct nomad *nomad, const json_t *list)
         nomad->servers_count, text_value(nomad->servers[0]));
 }
 
+bool servers_are_gone(const struct nomad *nomad, uint32_t tries)
+{
+    return tries >= nomad->servers_count;
+}
+
+/* PLACE is asked next; what there is no room for is the one that was to be asked last. */
+static void ask_first(struct nomad *nomad, const char *place)
+{
+    size_t kept =
+        nomad->servers_count < NOMAD_SERVERS_MAX ? nomad->servers_count : NOMAD_SERVERS_MAX - 1;
+
+    memmove(nomad->servers[1], nomad->servers[0], kept * sizeof(nomad->servers[0]));
+    check(text_copy(nomad->servers[0], NOMAD_ADDRESS_SIZE, place));
+    nomad->servers_count = kept + 1;
+}
+
+bool servers_add(struct nomad *nomad, const char (*places)[NOMAD_ADDRESS_SIZE], size_t count)
+{
+    bool found = false;
+
+    for (size_t i = count; i-- > 0;) { /* the first one is asked first */
+        if (is_known(nomad, places[i]))
+            continue;
+        ask_first(nomad, places[i]);
+        found = true;
+    }
+    if (!found)
+        return false;
+    say(&nomad->config.say, SAY_INFO, "server", "servers are found count=%zu first=%s",
+        nomad->servers_count, text_value(nomad->servers[0]));
+    return true;
+}
+
 void servers_end(struct nomad *nomad)
 {
     for (struct asked *asked = nomad->asked; asked != NULL; asked = asked->next) {

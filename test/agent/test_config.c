@@ -150,6 +150,28 @@ static void test_what_nomad_has_and_we_have_not_is_refused_by_name(void **state)
     refuse(fixture, "a.hcl", "client {\n  enabled = false\n}\n", "a.hcl:2:3:", "run nothing");
 }
 
+static void test_who_looks_for_servers_in_consul_has_some(void **state)
+{
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+
+    assert_int_equal(finish_consul(fixture, "consul {\n  client_auto_join = false\n}\n"), 0);
+    assert_false(config_has_servers(config));
+    assert_int_equal(finish_consul(fixture, "client {\n  node_pool = \"p\"\n}\n"
+                                            "consul {\n  client_auto_join = true\n}\n"),
+                     0);
+    assert_true(config_has_servers(config));
+    assert_string_equal(config->servers, "");
+    assert_string_equal(config->consul.server_service_name, "nomad");
+    assert_int_equal(finish_consul(fixture, "consul {\n  client_auto_join = true\n"
+                                            "  server_service_name = \"masters\"\n}\n"),
+                     0);
+    assert_string_equal(config->consul.server_service_name, "masters");
+    assert_int_equal(finish_consul(fixture, "acl {\n  bootstrap_secret_file = \"/x\"\n}\n"
+                                            "consul {\n  client_auto_join = true\n}\n"),
+                     ERR_INVALID);
+}
+
 static void test_servers_are_addresses_that_get_a_port(void **state)
 {
     static const struct {
@@ -989,6 +1011,7 @@ int main(void)
         TEST(test_a_block_of_consul_that_cannot_be_is_refused_and_no_token_is_shown),
         TEST(test_a_token_is_the_line_of_its_file),
         TEST(test_what_nomad_has_and_we_have_not_is_refused_by_name),
+        TEST(test_who_looks_for_servers_in_consul_has_some),
         TEST(test_servers_are_addresses_that_get_a_port),
         TEST(test_more_servers_than_can_be_asked_are_refused),
         TEST(test_a_pool_is_one_of_servers),

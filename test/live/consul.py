@@ -32,6 +32,7 @@ class Consul:
         self.login_fails = []  # (status, text) of the next logins
         self.logins_max = None  # there are tokens for so many, and then there is no leader
         self.registered_by = {}  # names of services, and the tokens with which
+        self.catalog = {'dc9': {}}  # datacenters, the nearest first: who is offered where, by name and tag
         self.lock = threading.RLock()
         self.port, self.server, self.away = 0, None, False
         self.start()
@@ -147,6 +148,8 @@ class Consul:
                 return 200, json.dumps({'SecretID': token}).encode()
             if method == 'GET':
                 own = json.loads(json.dumps(SELF))
+                if path.startswith('/v1/catalog/'):
+                    return self.look_up(path, dict(urllib.parse.parse_qsl(query)))
                 own['Config']['Version'] = self.version
                 found = {'/v1/agent/self': own, '/v1/agent/services': self.services,
                          '/v1/agent/checks': self.checks}.get(path)
@@ -160,6 +163,16 @@ class Consul:
             if path.startswith('/v1/agent/check/update/'):
                 return self.update(name, json.loads(body))
             return 404, b''
+
+    def look_up(self, path, query):
+        if path == '/v1/catalog/datacenters':
+            return 200, json.dumps(list(self.catalog)).encode()
+        name = urllib.parse.unquote(path.rpartition('/')[2])
+        places = self.catalog[query['dc']].get((name, query['tag']), [])
+        return 200, json.dumps([
+            {'Node': 'box', 'Address': '192.0.2.9', 'ServiceName': name, 'ServiceTags': [query['tag']],
+             'ServiceAddress': host, 'ServicePort': int(port)}
+            for host, _, port in (place.rpartition(':') for place in places)]).encode()
 
     def login(self, asked):
         self.logins.append(asked)

@@ -30,6 +30,8 @@ struct small_session {
     size_t calls_count;
     uint64_t wake_at_ms;
     const char *node_name, *alloc_word;
+    size_t servers_count;           /* of the configuration */
+    unsigned seeks;                 /* for others */
     int64_t event_at, events_heard; /* of the node's only event, 0: it has none */
 };
 
@@ -47,6 +49,11 @@ static inline void on_call(void *ctx, const char *server, const char *method, co
         .timeout_ms = timeout_ms, .args = json_deep_copy(args), .cb = cb, .ctx = cb_ctx};
     assert_true(text_copy(call->server, sizeof(call->server), server));
     assert_true(text_copy(call->method, sizeof(call->method), method));
+}
+
+static inline void on_seek(void *ctx)
+{
+    ((struct small_session *)ctx)->seeks++;
 }
 
 static inline void on_arm(void *ctx, uint64_t at_ms)
@@ -107,6 +114,7 @@ static inline void begin(struct small_session *session)
             .say = {small_line, small},
             .ctx = session,
             .call = on_call,
+            .seek = on_seek,
             .arm = on_arm,
             .random = on_random,
             .region = "global",
@@ -122,7 +130,7 @@ static inline void begin(struct small_session *session)
                       .task = small_plan_task,
                       .validate = small_validate},
         },
-        servers, COUNT_OF(servers));
+        servers, session->servers_count);
     small->trace = on_trace;
     small->trace_ctx = session;
     small->control = nomad_control(session->nomad);
@@ -139,6 +147,7 @@ static inline int open_session(void **state)
     session->small = small;
     session->node_name = "node";
     session->alloc_word = "";
+    session->servers_count = 2;
     session->small->joined = true;
     small_again(session->small);
     begin(session);

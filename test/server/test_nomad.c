@@ -51,6 +51,71 @@ static void test_one_that_does_not_answer_is_passed_over(void **state)
     assert_string_equal(waits(session, "Node.Register")->server, "a:4647");
 }
 
+static void found(struct small_session *session, const char *first, const char *second)
+{
+    char places[2][NOMAD_ADDRESS_SIZE];
+
+    assert_true(text_copy(places[0], sizeof(places[0]), first));
+    assert_true(text_copy(places[1], sizeof(places[1]), second));
+    nomad_found(session->nomad, places, COUNT_OF(places));
+}
+
+static void test_others_are_looked_for_when_none_has_answered(void **state)
+{
+    struct small_session *session = *state;
+
+    pass(session, 10);
+    fail_call(session, "Node.Register", ERR_AGAIN, "nobody listens");
+    assert_int_equal(session->seeks, 0);
+    pass(session, 1000);
+    fail_call(session, "Node.Register", ERR_AGAIN, "nobody listens");
+    assert_int_equal(session->seeks, 1);
+    found(session, "c:4647", "a:4647");
+    pass(session, 0);
+    assert_string_equal(waits(session, "Node.Register")->server, "c:4647");
+    fail_call(session, "Node.Register", ERR_AGAIN, "nobody listens");
+    assert_int_equal(session->seeks, 2);
+    found(session, "c:4647", "a:4647"); /* which is no news, and no hurry */
+    pass(session, 1000);
+    assert_null(waits(session, "Node.Register"));
+}
+
+static void test_a_node_that_knows_no_server_asks_the_first_that_is_found(void **state)
+{
+    struct small_session *session = *state;
+    struct nomad_standing standing;
+
+    session->servers_count = 0;
+    restart(session);
+    pass(session, 10);
+    fail_call(session, "Node.Register", ERR_AGAIN, "no server is known");
+    assert_int_equal(session->seeks, 1);
+    found(session, "c:4647", "d:4647");
+    pass(session, 0);
+    assert_string_equal(waits(session, "Node.Register")->server, "c:4647");
+    json_decref(answer(session, "Node.Register", node_reply(1)));
+    nomad_describe(session->nomad, &standing);
+    assert_string_equal(standing.server, "a:4647"); /* they say who they are */
+    assert_int_equal(standing.servers_count, 2);
+    assert_true(standing.registered);
+}
+
+/* Whoever finds more than there is room for has the nearest. */
+static void test_no_more_servers_are_known_than_there_is_room_for(void **state)
+{
+    struct small_session *session = *state;
+    char places[NOMAD_SERVERS_MAX][NOMAD_ADDRESS_SIZE];
+    struct nomad_standing standing;
+
+    for (size_t i = 0; i < NOMAD_SERVERS_MAX; i++)
+        assert_true(text_format(places[i], sizeof(places[i]), "s%zu:4647", i));
+    nomad_found(session->nomad, places, NOMAD_SERVERS_MAX);
+    nomad_describe(session->nomad, &standing);
+    assert_int_equal(standing.servers_count, NOMAD_SERVERS_MAX);
+    for (size_t i = 0; i < NOMAD_SERVERS_MAX; i++)
+        assert_string_equal(nomad_server(session->nomad, i), places[i]);
+}
+
 static void test_a_node_that_is_not_known_registers_again(void **state)
 {
     struct small_session *session = *state;
@@ -699,6 +764,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SESSION_TEST(test_nothing_is_asked_before_the_node_is_registered),
         SESSION_TEST(test_one_that_does_not_answer_is_passed_over),
+        SESSION_TEST(test_others_are_looked_for_when_none_has_answered),
+        SESSION_TEST(test_a_node_that_knows_no_server_asks_the_first_that_is_found),
+        SESSION_TEST(test_no_more_servers_are_known_than_there_is_room_for),
         SESSION_TEST(test_a_node_that_is_not_known_registers_again),
         SESSION_TEST(test_a_node_that_is_denied_registers_again_and_ever_later),
         SESSION_TEST(test_servers_that_name_no_time_are_not_overrun),
