@@ -101,7 +101,7 @@ void driver_destroy(struct drivers *drivers, const struct driver_key *key, drive
 int driver_look_begin(struct drivers *drivers, const struct driver_key *key,
                       struct driver_look *ret_look, struct err *err)
 {
-    const struct run *run = run_find(drivers, key);
+    struct run *run = run_find(drivers, key);
 
     if (run == NULL || !run_is_running(run))
         return err_set(err, ERR_GONE, "the task is not running");
@@ -110,6 +110,8 @@ int driver_look_begin(struct drivers *drivers, const struct driver_key *key,
                              .cgroup_mode = drivers->config.cgroup_mode,
                              .payload = run->payload,
                              .is_held = run->phase == RUN_HELD || run->phase == RUN_EXTERNAL};
+    if (run->phase == RUN_EXTERNAL)
+        external_look(run, &ret_look->stats);
     if (run->phase == RUN_CONTAINED)
         (void)text_copy(ret_look->cgroup, sizeof(ret_look->cgroup),
                         container_cgroup(run)); /* of the same size */
@@ -131,7 +133,8 @@ void driver_look_read(struct driver_look *look)
         (void)proc_stats(&look->payload, usage, &look->err); /* its error is kept */
     }
     look->at_ms = loop_now_ms();
-    look->stats.timestamp_unix_ns = loop_now_unix_ns();
+    if (look->stats.timestamp_unix_ns == 0)
+        look->stats.timestamp_unix_ns = loop_now_unix_ns();
 }
 
 int driver_look_end(struct drivers *drivers, const struct driver_look *look,
@@ -146,7 +149,8 @@ int driver_look_end(struct drivers *drivers, const struct driver_look *look,
     if (look->err.code != 0)
         return err_set(err, look->err.code, "%s", look->err.text);
     *ret_stats = *stats;
-    if (run->stats_at_ms != 0 && look->at_ms > run->stats_at_ms && cpu_us > run->stats_cpu_us)
+    if (!look->is_held && run->stats_at_ms != 0 && look->at_ms > run->stats_at_ms &&
+        cpu_us > run->stats_cpu_us)
         ret_stats->cpu_percent = (double)(cpu_us - run->stats_cpu_us) /
                                  ((double)(look->at_ms - run->stats_at_ms) * 1000.0) * 100.0;
     run->stats_at_ms = look->at_ms;

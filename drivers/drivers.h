@@ -323,7 +323,7 @@ struct driver_look {
     enum cgroup_mode cgroup_mode;
     char cgroup[CGROUP_NAME_SIZE];
     struct proc_identity payload;
-    bool is_held; /* without a process: it uses nothing */
+    bool is_held; /* without a process that is known here: STATS are what is known */
     struct driver_stats stats;
     uint64_t at_ms;
     struct err err; /* of reading */

@@ -718,6 +718,9 @@ void external_plugin_changed(struct run *run, const char *driver);
 
 bool external_is_running(const struct run *run);
 
+/* What it uses, as its driver has said last. */
+void external_look(struct run *run, struct driver_stats *ret_stats);
+
 /* A command in the running task of RUN; it is told of as sessions are, later, and never from within
  * the call.  NULL and a reason. */
 void *external_session_new(struct run *run, const struct texts *command, bool terminal,

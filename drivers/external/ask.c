@@ -12,11 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BYTES_MAX (UINT64_C(1) << 50)
+
 enum {
     START_MS = 3600 * 1000, /* it may have to fetch what it starts */
     ASK_MS = 30 * 1000,
     STOP_GRACE_MS = 15 * 1000, /* behind the kill timeout, for it to say so */
     STOP_LONGEST_MS = 24 * 3600 * 1000,
+    PERCENT_MAX = 100 * 65536, /* of so many processors */
     ANSWER_BYTES_MAX = HANDLE_BYTES_MAX + 4096,
 };
 
@@ -127,6 +130,22 @@ external_ask_wait(struct external *external,
     return ask(external, "WaitTask", &request.base, &call, err);
 }
 
+struct grpc_request *
+external_ask_usage(struct external *external, uint64_t interval_ms,
+                   bool (*on_message)(void *ctx, const void *message, size_t length),
+                   void (*cb)(void *ctx, const struct grpc_reply *reply), struct err *err)
+{
+    Task__UsageRequest request = TASK__USAGE_REQUEST__INIT;
+    Task__Duration interval = TASK__DURATION__INIT;
+    const struct grpc_call call = {.lasts = true, .on_message = on_message, .cb = cb};
+
+    interval.seconds = (int64_t)(interval_ms / 1000);
+    interval.nanos = (int32_t)(interval_ms % 1000 * 1000000);
+    request.id = text(external->record.id);
+    request.interval = &interval;
+    return ask(external, "TaskStats", &request.base, &call, err);
+}
+
 struct grpc_request *external_ask_stop(struct external *external, uint64_t timeout_ms,
                                        void (*cb)(void *ctx, const struct grpc_reply *reply),
                                        struct err *err)
@@ -230,6 +249,15 @@ int external_read_wait(const void *bytes, size_t length, struct external_status 
     return from.code;
 }
 
+/* 0: it was not said. */
+static int64_t time_of(const Task__Duration *at)
+{
+    bool is_one = at != NULL && at->seconds > 0 && at->seconds < INT64_MAX / 1000000000 - 1 &&
+                  at->nanos >= 0 && at->nanos < 1000000000;
+
+    return is_one ? at->seconds * 1000000000 + at->nanos : 0;
+}
+
 int external_read_status(const void *bytes, size_t length, struct external_status *ret_status,
                          struct err *err)
 {
@@ -243,18 +271,60 @@ int external_read_status(const void *bytes, size_t length, struct external_statu
     if (answer != NULL && answer->task == NULL)
         reading_refuse(&from, ERR_INVALID, "the task's state", "is missing");
     if (from.code == 0) {
-        const Task__Duration *at = answer->task->completed;
-
         status.runs = answer->task->state == RUNNING;
         status.has_ended = answer->task->state == EXITED;
         if (status.has_ended)
             take_exit(answer->task->result, &status);
-        if (at != NULL && at->seconds > 0 && at->seconds < INT64_MAX / 1000000000 - 1)
-            status.finished_unix_ns = at->seconds * 1000000000 + at->nanos; /* else: not said */
+        status.finished_unix_ns = time_of(answer->task->completed);
     }
     arena_free(&arena);
     if (from.code == 0)
         *ret_status = status;
+    return from.code;
+}
+
+/* What makes no sense is nothing. */
+static double percent_of(double said)
+{
+    return said > 0 && said < PERCENT_MAX ? said : 0;
+}
+
+static uint64_t bytes_of(uint64_t said)
+{
+    return said < BYTES_MAX ? said : 0;
+}
+
+int external_read_usage(const void *bytes, size_t length, struct external_usage *ret_usage,
+                        struct err *err)
+{
+    struct arena arena = {0};
+    struct reading from = reading_begin(&arena, err);
+    const Task__UsageAnswer *answer =
+        reading_unpack(&from, &task__usage_answer__descriptor, bytes, length);
+    const Task__Used *all = answer == NULL || answer->usage == NULL ? NULL : answer->usage->all;
+    struct external_usage usage = {.user_percent = 0};
+
+    if (answer != NULL && all == NULL)
+        reading_refuse(&from, ERR_INVALID, "what the task uses", "is missing");
+    if (from.code == 0 && all->cpu != NULL) {
+        usage.stats.cpu_percent = percent_of(all->cpu->percent);
+        usage.user_percent = percent_of(all->cpu->user_percent);
+        usage.system_percent = percent_of(all->cpu->system_percent);
+        usage.stats.usage.throttled_periods = all->cpu->throttled_periods;
+        usage.stats.usage.throttled_us = all->cpu->throttled_ns / 1000;
+    }
+    if (from.code == 0 && all->memory != NULL) {
+        usage.stats.usage.memory_rss_bytes = bytes_of(all->memory->rss);
+        usage.stats.usage.memory_cache_bytes = bytes_of(all->memory->cache);
+        usage.stats.usage.memory_swap_bytes = bytes_of(all->memory->swap);
+        usage.stats.usage.memory_usage_bytes = bytes_of(all->memory->usage);
+        usage.stats.usage.memory_usage_bytes_max = bytes_of(all->memory->usage_max);
+    }
+    if (from.code == 0)
+        usage.stats.timestamp_unix_ns = time_of(answer->usage->at);
+    arena_free(&arena);
+    if (from.code == 0)
+        *ret_usage = usage;
     return from.code;
 }
 

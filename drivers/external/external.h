@@ -17,8 +17,8 @@
  *
  * Files: life.c the life, table.c the drivers there are, state.c what is known of one task, ask.c
  * what is asked and what is read of the answers, config.c the task as a plugin is told of it,
- * record.c what is written down, output.c who reads what it writes, orphans.c what its plugin does
- * not know of.
+ * record.c what is written down, output.c who reads what it writes, usage.c what it uses, orphans.c
+ * what its plugin does not know of.
  */
 #ifndef CAIRN_DRIVERS_EXTERNAL_EXTERNAL_H
 #define CAIRN_DRIVERS_EXTERNAL_EXTERNAL_H
@@ -88,6 +88,12 @@ struct external_status {
     char error[ERR_TEXT_SIZE]; /* why nothing is known, in the driver's words; "": none */
 };
 
+/* What a plugin says that a task uses. */
+struct external_usage {
+    struct driver_stats stats;           /* but for times of processors */
+    double user_percent, system_percent; /* of one core, of late */
+};
+
 struct external {
     struct run *run; /* borrowed */
     struct external_record record;
@@ -112,7 +118,10 @@ struct external {
     struct io_timer kill;          /* when it is ended by force */
     struct grpc_request *stopping; /* a stop, or what ends it by force */
     struct grpc_request *signaling;
-    struct call *signal_call; /* that it is for; owned */
+    struct grpc_request *measuring; /* what it uses is said by this one, NULL: by none */
+    struct driver_stats used;       /* last said; times are since we listen */
+    uint64_t used_at_ms;            /* loop time of that, 0: never */
+    struct call *signal_call;       /* that it is for; owned */
 
     struct io_watch reader_watch;
     struct proc_identity reader;
@@ -151,6 +160,12 @@ struct grpc_request *external_ask_destroy(struct external *external,
                                           void (*cb)(void *ctx, const struct grpc_reply *reply),
                                           struct err *err);
 
+/* A stream of what it uses, a message each INTERVAL_MS. */
+struct grpc_request *
+external_ask_usage(struct external *external, uint64_t interval_ms,
+                   bool (*on_message)(void *ctx, const void *message, size_t length),
+                   void (*cb)(void *ctx, const struct grpc_reply *reply), struct err *err);
+
 /* The handle in the answer to a start, owned by the caller (free); ERR_*. */
 int external_read_handle(const void *bytes, size_t length, char **ret_handle, size_t *ret_length,
                          struct err *err);
@@ -160,6 +175,10 @@ int external_read_wait(const void *bytes, size_t length, struct external_status 
                        struct err *err);
 int external_read_status(const void *bytes, size_t length, struct external_status *ret_status,
                          struct err *err);
+
+/* What a task uses; ERR_*. */
+int external_read_usage(const void *bytes, size_t length, struct external_usage *ret_usage,
+                        struct err *err);
 
 /* Why REPLY is none that was hoped for: the driver's own words, or what became of the call. */
 void external_fault(const struct grpc_reply *reply, const char *driver, struct err *ret_err);
@@ -177,6 +196,14 @@ int external_describe(struct external *external, const struct drivers *drivers,
 
 /* Nothing that the step waits for comes any more. */
 void external_forget_request(struct external *external);
+
+/* --- usage.c --- */
+
+/* What it uses is asked for from now on, unless it is already. */
+void usage_begin(struct external *external);
+
+/* Not any more. */
+void usage_end(struct external *external);
 
 /* --- record.c --- */
 

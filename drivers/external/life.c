@@ -108,6 +108,7 @@ static void end(struct external *external, const struct exit_record *record)
     struct err err = {0};
 
     external_forget_request(external);
+    usage_end(external);
     external->end = *record;
     external->has_ended = true;
     external->step = STEP_DRAIN;
@@ -176,6 +177,7 @@ static void tell_running(struct external *external)
 {
     external->told_running = true;
     external->run->retry_ms = 0;
+    usage_begin(external);
     run_tell_running(external->run);
     send_requests(external);
 }

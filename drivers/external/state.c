@@ -70,6 +70,7 @@ void external_free(struct external *external)
         external->run = NULL;
         cancel(&external->stopping);
         cancel(&external->signaling);
+        usage_end(external);
         io_timer_stop(&external->kill);
         output_let_go(external);
     }

@@ -68,6 +68,13 @@ M = wire.declare(dict(wire.MESSAGES, **{
     'ExecBytes': 'data:1=bytes close:2=bool',
     'ExecRequest': 'setup:1=ExecSetup stdin:3=ExecBytes',
     'ExecAnswer': 'stdout:1=ExecBytes stderr:2=ExecBytes exited:3=bool result:4=Exit',
+    'UsageRequest': 'task_id:1 collection_interval:2=Duration',
+    'CpuUsage': 'system_mode:1=double user_mode:2=double throttled_periods:4=uint64 throttled_time:5=uint64 '
+                'percent:6=double',
+    'MemoryUsage': 'rss:1=uint64 cache:2=uint64 max_usage:3=uint64 swap:8=uint64 usage:7=uint64',
+    'Used': 'cpu:1=CpuUsage memory:2=MemoryUsage',
+    'Usage': 'id:1 timestamp:2=Duration agg_resource_usage:3=Used',
+    'UsageAnswer': 'stats:1=Usage',
     'Any': 'type_url:1 value:2=bytes',
     'ErrorStatus': 'code:1=int32 message:2 details:3=Any*',
     'Recoverable': 'recoverable:1=bool',
@@ -298,6 +305,23 @@ class Plugin(wire.Base):
             yield M['ExecAnswer'](**{name: M['ExecBytes'](close=True)})
         yield M['ExecAnswer'](exited=True, result=M['Exit'](exit_code=done.returncode))
 
+    def usage(self, request, context):
+        """Of each that is told it says one part more."""
+        self.called('usage', request.task_id)
+        task, part = self.find(request.task_id, context), 0
+        if self.word() == 'shrugs':
+            context.abort(grpc.StatusCode.UNIMPLEMENTED, 'who knows')
+        while context.is_active() and not self.over.is_set() and not task.over.wait(0.1):
+            part += 1
+            all_of_it = M['Used'](
+                cpu=M['CpuUsage'](percent=37.5, user_mode=30, system_mode=7.5, throttled_periods=part,
+                                  throttled_time=2000),
+                memory=M['MemoryUsage'](rss=part << 20, cache=2 << 20, max_usage=9 << 20, swap=3 << 20,
+                                        usage=4 << 20))
+            yield M['UsageAnswer'](stats=M['Usage'](
+                id=request.task_id, timestamp=M['Duration'](seconds=1700000000 + part, nanos=5),
+                agg_resource_usage=all_of_it))
+
     def services(self):
         one, many = self.one, self.many
         return {
@@ -315,6 +339,7 @@ class Plugin(wire.Base):
                      'DestroyTask': one(self.destroy, M['Destroy']),
                      'InspectTask': one(self.inspect, M['OfTask']),
                      'SignalTask': one(self.signal, M['Signal']),
+                     'TaskStats': many(self.usage, M['UsageRequest']),
                      'ExecTaskStreaming': self.both(self.exec, M['ExecRequest'])},
         }
 

@@ -38,6 +38,7 @@ def declare(messages):
     is repeated, map:TYPE a map, oneof is nobody's concern on the wire."""
     kinds = descriptor_pb2.FieldDescriptorProto
     simple = {'string': kinds.TYPE_STRING, 'bool': kinds.TYPE_BOOL, 'int32': kinds.TYPE_INT32,
+              'uint64': kinds.TYPE_UINT64,
               'int64': kinds.TYPE_INT64, 'bytes': kinds.TYPE_BYTES, 'double': kinds.TYPE_DOUBLE}
     file = descriptor_pb2.FileDescriptorProto(name='device.proto', package='p', syntax='proto3')
 

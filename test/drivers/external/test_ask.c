@@ -107,6 +107,62 @@ static void test_state_is_what_a_driver_says(void **state)
     assert_int_equal(status.finished_unix_ns, 0);
 }
 
+static void test_what_a_task_uses_is_what_makes_sense_of_what_is_said(void **state)
+{
+    Task__CpuUsage cpu = TASK__CPU_USAGE__INIT;
+    Task__MemoryUsage memory = TASK__MEMORY_USAGE__INIT;
+    Task__Used all = TASK__USED__INIT;
+    Task__Duration at = TASK__DURATION__INIT;
+    Task__Usage usage = TASK__USAGE__INIT;
+    Task__UsageAnswer answer = TASK__USAGE_ANSWER__INIT;
+    struct external_usage used;
+    uint8_t bytes[128];
+    struct err err = {0};
+    (void)state;
+
+    assert_int_equal(external_read_usage("", 0, &used, &err), ERR_INVALID);
+    answer.usage = &usage;
+    usage.all = &all;
+    assert_int_equal(
+        external_read_usage(bytes, task__usage_answer__pack(&answer, bytes), &used, &err), 0);
+    assert_int_equal(used.stats.timestamp_unix_ns, 0);
+    at.seconds = 1700000000;
+    at.nanos = 7;
+    usage.at = &at;
+    cpu.percent = 250;
+    cpu.user_percent = 200;
+    cpu.system_percent = 50;
+    cpu.throttled_periods = 3;
+    cpu.throttled_ns = 5000;
+    all.cpu = &cpu;
+    memory.rss = 11;
+    memory.cache = 12;
+    memory.usage_max = 13;
+    memory.usage = 14;
+    memory.swap = 15;
+    all.memory = &memory;
+    assert_int_equal(
+        external_read_usage(bytes, task__usage_answer__pack(&answer, bytes), &used, &err), 0);
+    assert_int_equal(used.stats.timestamp_unix_ns, INT64_C(1700000000000000007));
+    assert_true(used.stats.cpu_percent == 250);
+    assert_true(used.user_percent == 200 && used.system_percent == 50);
+    assert_int_equal(used.stats.usage.throttled_periods, 3);
+    assert_int_equal(used.stats.usage.throttled_us, 5);
+    assert_int_equal(used.stats.usage.memory_rss_bytes, 11);
+    assert_int_equal(used.stats.usage.memory_cache_bytes, 12);
+    assert_int_equal(used.stats.usage.memory_usage_bytes_max, 13);
+    assert_int_equal(used.stats.usage.memory_usage_bytes, 14);
+    assert_int_equal(used.stats.usage.memory_swap_bytes, 15);
+    for (int i = 0; i < 3; i++) {
+        cpu.percent = cpu.user_percent = (double[]){-1, 0.0 / 0.0, 1e300}[i];
+        at.nanos = (int32_t[]){-1, 1000000000, 7}[i];
+        assert_int_equal(
+            external_read_usage(bytes, task__usage_answer__pack(&answer, bytes), &used, &err), 0);
+        assert_true(used.stats.cpu_percent == 0 && used.user_percent == 0);
+        assert_int_equal(used.stats.timestamp_unix_ns == 0, i < 2);
+    }
+}
+
 /* Whether it is said that trying again may help. */
 static bool is_recoverable(const char *type, bool recoverable)
 {
@@ -176,6 +232,7 @@ int main(void)
         cmocka_unit_test(test_start_without_a_handle_is_none),
         cmocka_unit_test(test_end_that_a_driver_could_not_see_has_no_code),
         cmocka_unit_test(test_state_is_what_a_driver_says),
+        cmocka_unit_test(test_what_a_task_uses_is_what_makes_sense_of_what_is_said),
         cmocka_unit_test(test_only_what_a_driver_calls_recoverable_is),
         cmocka_unit_test(test_only_what_a_driver_says_it_does_not_know_is_unknown),
     };

@@ -171,6 +171,38 @@ def commands_run_in_its_tasks_without_input():
     node.finish()
 
 
+def what_its_tasks_use_is_what_the_driver_says():
+    node = DriverNode()
+    node.begin()
+    node.misbehave('shrugs')
+    node.run()
+    node.await_running()
+    alloc = node.alloc('job', 'g')['ID']
+
+    def used():
+        """None while it is not known to run."""
+        return node.get('/v1/client/allocation/%s/stats' % alloc)['Tasks'].get('t')
+
+    wait_for('it to be asked again', lambda: used() and len(
+        [call for call in node.lines('calls') if call.startswith('usage ')]) > 1)
+    assert used()['ResourceUsage']['MemoryStats']['RSS'] == 0  # it does not say
+    node.misbehave(None)
+    wait_for('it to be said', lambda: used()['ResourceUsage']['MemoryStats']['RSS'] >= 3 << 20)
+    said = used()
+    memory, cpu = said['ResourceUsage']['MemoryStats'], said['ResourceUsage']['CpuStats']
+    assert (memory['Cache'], memory['Swap'], memory['Usage'], memory['MaxUsage']) == (
+        2 << 20, 3 << 20, 4 << 20, 9 << 20), memory
+    assert abs(cpu['UserMode'] - 30) < 1 and abs(cpu['SystemMode'] - 7.5) < 1, cpu
+    assert cpu['Percent'] == 37.5 and cpu['ThrottledTime'] == 2000, cpu
+    assert said['Timestamp'] // 10**9 == 1700000000 + memory['RSS'] // (1 << 20), said
+    node.kill()
+    node.start()
+    wait_for('it to be said again', lambda: (used() or said)['ResourceUsage']['MemoryStats']['RSS'] < memory['RSS'])
+    wait_for('more of it', lambda: used()['ResourceUsage']['MemoryStats']['RSS'] > memory['RSS'])
+    assert used()['ResourceUsage']['CpuStats']['Percent'] == 37.5
+    node.finish()
+
+
 def main():
     if lacking():
         print(lacking())
@@ -180,7 +212,8 @@ def main():
                 an_end_is_told_once_whoever_was_away,
                 a_stop_goes_on_over_a_crash_and_ends_by_force,
                 tasks_wait_for_a_plugin_that_is_named_again,
-                commands_run_in_its_tasks_without_input])
+                commands_run_in_its_tasks_without_input,
+                what_its_tasks_use_is_what_the_driver_says])
 
 
 if __name__ == '__main__':
