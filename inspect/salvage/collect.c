@@ -212,6 +212,58 @@ static void take_put_aside(void *ctx, enum journal_trust trust,
     found->item.bytes = copy_of(item->bytes, item->length);
 }
 
+/* --- a commit that was never whole --- */
+
+static bool has_jobs(const struct salvage *salvage)
+{
+    const struct found_blob *blob = salvage->blobs;
+
+    while (blob != NULL && !text_starts_with(blob->key, "sjob/"))
+        blob = blob->hh.next;
+    return blob != NULL;
+}
+
+/* EVENT gives an alloc to the node, and the job that it is of is nowhere. */
+static bool lacks_its_job(const struct salvage *salvage, const struct journal_event *event)
+{
+    const struct alloc_assign *assign = event->event.payload;
+    char key[JOURNAL_KEY_SIZE];
+
+    return event->id.kind == MACHINE_ALLOC && event->event.kind == AE_ASSIGN &&
+           text_format(key, sizeof(key), "job/%s/%s", assign->namespace, assign->job_id) &&
+           salvage_blob(salvage, 's', key) == NULL;
+}
+
+/* Where the head of the last commit is not known, the newest events may be of one that the power
+ * has cut short: some of its pages are there, and others are not.  Nobody has had an answer to it,
+ * and nothing of it was begun: if what came with an alloc is missing, it has not been. */
+static void drop_half(struct salvage *salvage)
+{
+    size_t at = salvage->events.count;
+    void *payload = malloc(FSM_PAYLOAD_BYTES_MAX);
+    struct journal_event event;
+    uint64_t turn = 0;
+    bool is_half = false;
+
+    check(payload != NULL);
+    for (; at > 0; at--) {
+        salvage_event(&salvage->events.items[at - 1], &event, payload);
+        if (turn != 0 && event.turn != turn)
+            break;
+        turn = event.turn;
+        is_half |= lacks_its_job(salvage, &event);
+    }
+    free(payload);
+    if (salvage->file.certain || !is_half || !has_jobs(salvage))
+        return;
+    salvage_say(salvage, "half of the last commit is there: it is left out, %zu events",
+                salvage->events.count - at);
+    salvage->file.next = salvage->events.items[at].sequence;
+    for (size_t i = at; i < salvage->events.count; i++)
+        free(salvage->events.items[i].bytes);
+    salvage->events.count = at;
+}
+
 /* --- all of it --- */
 
 int salvage_collect(struct salvage *salvage, const char *path, struct err *err)
@@ -228,6 +280,7 @@ int salvage_collect(struct salvage *salvage, const char *path, struct err *err)
     if (code < 0)
         return code;
     order_events(salvage);
+    drop_half(salvage);
     note_last_events(salvage);
     return 0;
 }

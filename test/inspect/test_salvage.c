@@ -298,6 +298,71 @@ static void test_nothing_readable_leaves_everything_as_it_is(void **state)
     free_data(&file);
 }
 
+/* --- a commit that the power has cut short --- */
+
+static bool holds(const struct file *file, size_t page, const char *text)
+{
+    return memmem(file->bytes + page * PAGE, PAGE, text, strlen(text)) != NULL;
+}
+
+/* Of the pages that a commit has written, FILE, those are as BEFORE that hold TEXT; its head is
+ * gone. */
+static void cut_short(struct file *file, const struct file *before, const char *text)
+{
+    for (size_t page = 0; page < file->length / PAGE; page++) {
+        bool is_new = (page + 1) * PAGE > before->length;
+        bool is_lost = text != NULL && holds(file, page, text);
+        bool is_head =
+            page < 2 && memcmp(file->bytes + page * PAGE, before->bytes + page * PAGE, PAGE) != 0;
+
+        if (is_head || (is_new && is_lost))
+            memset(file->bytes + page * PAGE, 0, PAGE);
+        else if (is_lost)
+            memcpy(file->bytes + page * PAGE, before->bytes + page * PAGE, PAGE);
+    }
+}
+
+static void test_half_a_commit_is_none(void **state)
+{
+    static const char job[] = "{\"ID\":\"sums\"}", key[] = "job/default/sums";
+    struct inspecting *inspecting = *state;
+    struct digests before = {.count = 0}, after;
+    struct tally tally = {0};
+    struct small_node node;
+    struct err err;
+
+    small_open(&node, inspecting->journal);
+    node.now_ms = 3600 * 1000; /* behind the story */
+    small_restart(&node, 1000, false);
+    core_spec(node.core, "job/default/shop", job, sizeof(job) - 1);
+    small_wait(&node, 1000);
+    for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
+        if (journal_each_record(node.journal, (enum machine_kind)kind, note_digest, NULL, &before,
+                                &err) != 0)
+            fail_msg("%s", err.text);
+    struct file was = read_data(inspecting, "journal");
+    node.holds_hooks = true;
+    small_place(&node, 3, "sum", true);
+    core_spec(node.core, key, job, sizeof(job) - 1);
+    small_turns(&node);
+    struct file file = read_data(inspecting, "journal");
+    small_close(&node);
+    after = digests_of(inspecting->journal);
+    cut_short(&file, &was, key);
+    write_data(&file, file.length);
+    salvage(inspecting, "journal", &before, "half a commit", &tally);
+    assert_int_equal(tally.nothing, 0);
+    assert_int_equal(tally.missing, 0);
+    /* All of it may be the last commit as well, whose head was damaged later. */
+    memcpy(file.bytes, file.whole, file.length);
+    cut_short(&file, &was, NULL);
+    write_data(&file, file.length);
+    salvage(inspecting, "journal", &after, "a commit without its head", &tally);
+    assert_int_equal(tally.missing, 0);
+    free_data(&was);
+    free_data(&file);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, inspecting_make_story, inspecting_remove)
 
 int main(void)
@@ -308,6 +373,7 @@ int main(void)
         TEST(test_lost_pages_cost_what_they_held),
         TEST(test_in_place_keeps_what_was_refused),
         TEST(test_nothing_readable_leaves_everything_as_it_is),
+        TEST(test_half_a_commit_is_none),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
