@@ -74,7 +74,7 @@ def a_token_is_derived_once_and_kept_through_crashes():
         node.start()
         assert told(node, alloc) == 'CONSUL_HTTP_TOKEN=' + TOKEN
         assert len(servers.calls(METHOD)) == before
-        assert [one['Service'] for one in consul.services.values()] == ['n']
+        wait_for('the service', lambda: consul.names() == ['n'])
         exported = node.cli('journal', 'export', '-dir', node.data).stdout
         assert TOKEN not in node.log(1 << 20) + exported
         finish(servers, node)
