@@ -238,6 +238,9 @@ uint64_t policy_find_volumes_ms(void);
  */
 uint64_t policy_find_disk_ms(void);
 
+/* True if other servers are looked for when TRIES in a row have failed and KNOWN are known. */
+bool policy_seeks_servers(uint32_t tries, size_t known);
+
 /* How long is waited to register again after TRIES in a row have failed. */
 uint64_t policy_register_again_ms(uint32_t tries, uint64_t draw);
 

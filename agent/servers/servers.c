@@ -130,9 +130,9 @@ static void call(void *ctx, const char *server, const char *method, const json_t
     struct link *link = server[0] == '\0' ? NULL : link_to(servers, server);
     struct err err = {0};
 
-    if (link == NULL)
+    if (link == NULL) {
         (void)err_set(&err, ERR_AGAIN, "no server is known"); /* it is told below */
-    else if (open_link(link, &err) == 0) {
+    } else if (open_link(link, &err) == 0) {
         (void)rpc_call(link->rpc, method, args, timeout_ms, cb, cb_ctx); /* none is canceled */
         return;
     }

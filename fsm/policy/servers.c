@@ -41,6 +41,12 @@ static uint64_t spread(uint64_t least, uint64_t draw)
     return least + draw % (least + 1);
 }
 
+/* Each of them has had its turn, and none has answered. */
+bool policy_seeks_servers(uint32_t tries, size_t known)
+{
+    return tries >= known;
+}
+
 uint64_t policy_register_again_ms(uint32_t tries, uint64_t draw)
 {
     uint64_t least = REGISTER_FIRST_MS;

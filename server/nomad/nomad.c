@@ -99,9 +99,9 @@ void nomad_settle(struct nomad *nomad)
 
 void nomad_found(struct nomad *nomad, const char (*places)[NOMAD_ADDRESS_SIZE], size_t count)
 {
-    if (!servers_add(nomad, places, count))
-        return;
-    registration_hurry(nomad);
+    if (nomad->tries == 0 || !servers_add(nomad, places, count))
+        return; /* who has answered meanwhile has said who they are */
+    registration_found(nomad);
     arm(nomad);
 }
 

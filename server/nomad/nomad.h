@@ -79,7 +79,8 @@ void nomad_start(struct nomad *nomad);
 /* It is time, as ARM was told. */
 void nomad_wake(struct nomad *nomad);
 
-/* There are servers at PLACES, each with a port: those that are new are asked next. */
+/* There are servers at PLACES, each with a port: those that are new are asked next, unless one has
+ * answered since they were looked for. */
 void nomad_found(struct nomad *nomad, const char (*places)[NOMAD_ADDRESS_SIZE], size_t count);
 
 /* These take NULL, of a node without servers.  EVENT was committed. */
@@ -146,10 +147,9 @@ void nomad_offer(struct nomad *nomad, bool offered, const json_t *registration);
 /* --- what is seen of it --- */
 
 struct nomad_standing {
-    bool registered; /* the servers know this node, as far as we know */
-    bool synced;     /* they have said what is to run since the daemon began */
-    const char
-        *server; /* that is asked now, "": none is known; borrowed until the next call of one */
+    bool registered;    /* the servers know this node, as far as we know */
+    bool synced;        /* they have said what is to run since the daemon began */
+    const char *server; /* that is asked now, "": none; borrowed until the next call of one */
     size_t servers_count;
     uint64_t heard_ms; /* node time of the last heartbeat that was answered, 0: never */
     uint64_t ttl_ms;

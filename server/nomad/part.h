@@ -170,9 +170,6 @@ void servers_call(struct nomad *nomad, const char *method, json_t *args, bool as
  * Their callbacks make no call. */
 void servers_abandon(struct nomad *nomad, const char *method);
 
-/* True if none of those that are known has answered the last TRIES. */
-bool servers_are_gone(const struct nomad *nomad, uint32_t tries);
-
 /* Those of PLACES that are not known yet are asked next, the first of them first; false: none is
  * new. */
 bool servers_add(struct nomad *nomad, const char (*places)[NOMAD_ADDRESS_SIZE], size_t count);
@@ -191,8 +188,8 @@ void claims_end(struct nomad *nomad);
 
 /* --- registration.c --- */
 
-/* There are servers that were not asked yet: they are, at once. */
-void registration_hurry(struct nomad *nomad);
+/* There are servers that were not asked yet. */
+void registration_found(struct nomad *nomad);
 
 void registration_wake(struct nomad *nomad);
 

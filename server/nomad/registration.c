@@ -15,6 +15,7 @@ enum { NEW_MS = 10 * 1000 /* in which a node finds out what it has */ };
 enum session_event {
     SESSION_DUE,      /* its time has come */
     SESSION_CHANGED,  /* so has that of telling that the node is something else */
+    SESSION_FOUND,    /* there are servers that were not asked yet */
     SESSION_ACCEPTED, /* the answer is good */
     SESSION_UNKNOWN,  /* they do not know this node (NODE_TROUBLE_UNKNOWN) */
     SESSION_DENIED,
@@ -38,6 +39,7 @@ static const struct session_row {
     enum session_deed deed;
 } rows[] = {
     {SESSION_AWAY, SESSION_DUE, SESSION_REGISTERING, DO_REGISTER},
+    {SESSION_AWAY, SESSION_FOUND, SESSION_AWAY, DO_REGISTER_SOON},
     {SESSION_AWAY, SESSION_UNKNOWN, SESSION_AWAY, DO_REGISTER_SOON},
     {SESSION_REGISTERING, SESSION_ACCEPTED, SESSION_HERE, DO_BEAT_SOON},
     {SESSION_REGISTERING, SESSION_UNKNOWN, SESSION_AWAY, DO_REGISTER_AGAIN},
@@ -45,6 +47,7 @@ static const struct session_row {
     {SESSION_REGISTERING, SESSION_FAILED, SESSION_AWAY, DO_REGISTER_AGAIN},
     {SESSION_HERE, SESSION_DUE, SESSION_BEATING, DO_BEAT},
     {SESSION_HERE, SESSION_CHANGED, SESSION_REGISTERING, DO_REGISTER},
+    {SESSION_HERE, SESSION_FOUND, SESSION_HERE, DO_BEAT_SOON},
     {SESSION_HERE, SESSION_UNKNOWN, SESSION_AWAY, DO_REGISTER_SOON},
     {SESSION_BEATING, SESSION_ACCEPTED, SESSION_HERE, DO_REST},
     {SESSION_BEATING, SESSION_UNKNOWN, SESSION_AWAY, DO_REGISTER_SOON},
@@ -71,8 +74,8 @@ static void take_answer(struct nomad *nomad, const json_t *reply)
     facts_heard(nomad);
 }
 
-/* No answer: who has not been heard of for so long may be somewhere else by now. */
-static enum session_event event_of(struct nomad *nomad, const struct err *err)
+/* A call has failed; what that is. */
+static enum session_event failed(struct nomad *nomad, const struct err *err)
 {
     static const enum session_event events[] = {
         [NODE_TROUBLE_NONE] = SESSION_FAILED,
@@ -81,7 +84,7 @@ static enum session_event event_of(struct nomad *nomad, const struct err *err)
     };
 
     nomad->tries++;
-    if (nomad->config.seek != NULL && servers_are_gone(nomad, nomad->tries))
+    if (nomad->config.seek != NULL && policy_seeks_servers(nomad->tries, nomad->servers_count))
         nomad->config.seek(nomad->config.ctx);
     return events[policy_node_trouble(err->code, err->text)];
 }
@@ -91,7 +94,7 @@ static void registered(void *ctx, const json_t *reply, const struct err *err)
     struct nomad *nomad = ctx;
 
     if (reply == NULL) {
-        step(nomad, event_of(nomad, err));
+        step(nomad, failed(nomad, err));
         return;
     }
     if (!nomad->registered)
@@ -109,7 +112,7 @@ static void beaten(void *ctx, const json_t *reply, const struct err *err)
     if (reply == NULL) {
         allocs_elsewhere(nomad);
         awaiting_elsewhere(nomad);
-        step(nomad, event_of(nomad, err));
+        step(nomad, failed(nomad, err));
         return;
     }
     /* They had taken it for something else than ready: what runs here is told again. */
@@ -202,10 +205,9 @@ static void step(struct nomad *nomad, enum session_event event)
     }
 }
 
-void registration_hurry(struct nomad *nomad)
+void registration_found(struct nomad *nomad)
 {
-    if (nomad->tries > 0 && nomad->session_at_ms != 0)
-        in_ms(nomad, 0);
+    step(nomad, SESSION_FOUND);
 }
 
 void nomad_node_changed(struct nomad *nomad)

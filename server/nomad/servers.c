@@ -203,11 +203,6 @@ void servers_learn(struct nomad *nomad, const json_t *list)
         nomad->servers_count, text_value(nomad->servers[0]));
 }
 
-bool servers_are_gone(const struct nomad *nomad, uint32_t tries)
-{
-    return tries >= nomad->servers_count;
-}
-
 /* PLACE is asked next; what there is no room for is the one that was to be asked last. */
 static void ask_first(struct nomad *nomad, const char *place)
 {

@@ -167,9 +167,11 @@ static void test_who_looks_for_servers_in_consul_has_some(void **state)
                                             "  server_service_name = \"masters\"\n}\n"),
                      0);
     assert_string_equal(config->consul.server_service_name, "masters");
-    assert_int_equal(finish_consul(fixture, "acl {\n  bootstrap_secret_file = \"/x\"\n}\n"
-                                            "consul {\n  client_auto_join = true\n}\n"),
+    assert_int_equal(finish_consul(fixture,
+                                   "acl {\n  enabled = true\n  bootstrap_secret_file = \"/x\"\n}\n"
+                                   "consul {\n  client_auto_join = true\n}\n"),
                      ERR_INVALID);
+    assert_non_null(strstr(fixture->scratch->err.text, "those of its servers"));
 }
 
 static void test_servers_are_addresses_that_get_a_port(void **state)

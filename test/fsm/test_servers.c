@@ -22,6 +22,16 @@ static void test_registering_waits_ever_longer_and_never_long(void **state)
     }
 }
 
+static void test_others_are_looked_for_when_each_has_had_its_turn(void **state)
+{
+    (void)state;
+    assert_true(policy_seeks_servers(1, 0));
+    assert_true(policy_seeks_servers(1, 1));
+    assert_false(policy_seeks_servers(2, 3));
+    assert_true(policy_seeks_servers(3, 3));
+    assert_true(policy_seeks_servers(4, 3)); /* and again */
+}
+
 static void test_a_heartbeat_is_tried_again_as_soon_as_it_is_missed(void **state)
 {
     const struct heartbeat never = {.heard_ms = 0}, last = {.heard_ms = 100000, .ttl_ms = 12000},
@@ -162,6 +172,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_registering_waits_ever_longer_and_never_long),
+        cmocka_unit_test(test_others_are_looked_for_when_each_has_had_its_turn),
         cmocka_unit_test(test_a_heartbeat_is_tried_again_as_soon_as_it_is_missed),
         cmocka_unit_test(test_one_server_has_a_part_of_the_time_only),
         cmocka_unit_test(test_what_is_new_is_told_before_what_changes),

@@ -100,6 +100,21 @@ static void test_a_node_that_knows_no_server_asks_the_first_that_is_found(void *
     assert_true(standing.registered);
 }
 
+/* Who has answered has said who they are: what Consul knows may be older. */
+static void test_what_is_found_too_late_is_not_asked(void **state)
+{
+    struct small_session *session = *state;
+
+    join(session);
+    found(session, "c:4647", "d:4647");
+    pass(session, 10000);
+    assert_string_equal(waits(session, "Node.UpdateStatus")->server, "a:4647");
+    fail_call(session, "Node.UpdateStatus", ERR_AGAIN, "nobody listens");
+    found(session, "c:4647", "d:4647");
+    pass(session, 0);
+    assert_string_equal(waits(session, "Node.UpdateStatus")->server, "c:4647");
+}
+
 /* Whoever finds more than there is room for has the nearest. */
 static void test_no_more_servers_are_known_than_there_is_room_for(void **state)
 {
@@ -109,6 +124,8 @@ static void test_no_more_servers_are_known_than_there_is_room_for(void **state)
 
     for (size_t i = 0; i < NOMAD_SERVERS_MAX; i++)
         assert_true(text_format(places[i], sizeof(places[i]), "s%zu:4647", i));
+    pass(session, 10);
+    fail_call(session, "Node.Register", ERR_AGAIN, "nobody listens");
     nomad_found(session->nomad, places, NOMAD_SERVERS_MAX);
     nomad_describe(session->nomad, &standing);
     assert_int_equal(standing.servers_count, NOMAD_SERVERS_MAX);
@@ -766,6 +783,7 @@ int main(void)
         SESSION_TEST(test_one_that_does_not_answer_is_passed_over),
         SESSION_TEST(test_others_are_looked_for_when_none_has_answered),
         SESSION_TEST(test_a_node_that_knows_no_server_asks_the_first_that_is_found),
+        SESSION_TEST(test_what_is_found_too_late_is_not_asked),
         SESSION_TEST(test_no_more_servers_are_known_than_there_is_room_for),
         SESSION_TEST(test_a_node_that_is_not_known_registers_again),
         SESSION_TEST(test_a_node_that_is_denied_registers_again_and_ever_later),
