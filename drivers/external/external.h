@@ -197,13 +197,13 @@ int external_describe(struct external *external, const struct drivers *drivers,
 /* Nothing that the step waits for comes any more. */
 void external_forget_request(struct external *external);
 
+/* REQUEST, of one that may be NULL, is NULL, and then it ends. */
+void external_cancel(struct grpc_request **request);
+
 /* --- usage.c --- */
 
 /* What it uses is asked for from now on, unless it is already. */
 void usage_begin(struct external *external);
-
-/* Not any more. */
-void usage_end(struct external *external);
 
 /* --- record.c --- */
 

@@ -108,7 +108,7 @@ static void end(struct external *external, const struct exit_record *record)
     struct err err = {0};
 
     external_forget_request(external);
-    usage_end(external);
+    external_cancel(&external->measuring);
     external->end = *record;
     external->has_ended = true;
     external->step = STEP_DRAIN;
@@ -552,8 +552,7 @@ static void on_force_time(struct io_timer *timer)
 
     if (external->has_ended)
         return;
-    if (external->stopping != NULL)
-        grpc_cancel(external->stopping);
+    external_cancel(&external->stopping);
     if (external->step == STEP_WAIT)
         external->stopping = external_ask_destroy(external, on_stopped, &err);
     force_at(external, loop_now_ms() + FORCE_AGAIN_MS);
@@ -567,8 +566,7 @@ static void send_stop(struct external *external)
     uint64_t left_ms = record->kill_ms > now_ms ? record->kill_ms - now_ms : 0;
     struct err err = {0};
 
-    if (external->stopping != NULL)
-        grpc_cancel(external->stopping);
+    external_cancel(&external->stopping);
     external->stopping = external_ask_stop(external, left_ms, on_stopped, &err);
     force_at(external, record->kill_ms > UINT64_MAX - FORCE_AFTER_MS
                            ? UINT64_MAX

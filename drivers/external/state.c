@@ -11,7 +11,7 @@ bool external_may_come(const struct drivers *drivers, const char *name)
            plugins_may_have_more(drivers->config.plugins);
 }
 
-static void cancel(struct grpc_request **request)
+void external_cancel(struct grpc_request **request)
 {
     struct grpc_request *open = *request;
 
@@ -27,7 +27,7 @@ void external_forget_request(struct external *external)
 
     io_timer_stop(&run->timer);
     external->run = NULL;
-    cancel(&external->request);
+    external_cancel(&external->request);
     external->run = run;
 }
 
@@ -68,9 +68,9 @@ void external_free(struct external *external)
     if (external->run != NULL) {
         external_forget_request(external);
         external->run = NULL;
-        cancel(&external->stopping);
-        cancel(&external->signaling);
-        usage_end(external);
+        external_cancel(&external->stopping);
+        external_cancel(&external->signaling);
+        external_cancel(&external->measuring);
         io_timer_stop(&external->kill);
         output_let_go(external);
     }

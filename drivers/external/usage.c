@@ -50,15 +50,6 @@ void usage_begin(struct external *external)
             external_ask_usage(external, EACH_MS, on_message, on_end, &err); /* or later */
 }
 
-void usage_end(struct external *external)
-{
-    struct grpc_request *measuring = external->measuring;
-
-    external->measuring = NULL;
-    if (measuring != NULL)
-        grpc_cancel(measuring);
-}
-
 void external_look(struct run *run, struct driver_stats *ret_stats)
 {
     usage_begin(run->external);
