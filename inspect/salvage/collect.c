@@ -240,11 +240,13 @@ static bool lacks_its_job(const struct salvage *salvage, const struct journal_ev
 static void drop_half(struct salvage *salvage)
 {
     size_t at = salvage->events.count;
-    void *payload = malloc(FSM_PAYLOAD_BYTES_MAX);
     struct journal_event event;
     uint64_t turn = 0;
     bool is_half = false;
 
+    if (salvage->file.certain || !has_jobs(salvage))
+        return; /* of servers' allocs no job is kept */
+    void *payload = malloc(FSM_PAYLOAD_BYTES_MAX);
     check(payload != NULL);
     for (; at > 0; at--) {
         salvage_event(&salvage->events.items[at - 1], &event, payload);
@@ -254,7 +256,7 @@ static void drop_half(struct salvage *salvage)
         is_half |= lacks_its_job(salvage, &event);
     }
     free(payload);
-    if (salvage->file.certain || !is_half || !has_jobs(salvage))
+    if (!is_half)
         return;
     salvage_say(salvage, "half of the last commit is there: it is left out, %zu events",
                 salvage->events.count - at);
