@@ -76,8 +76,12 @@ class Done:
         self.name = ' '.join(command)
         start = time.monotonic()
         with tempfile.TemporaryFile() as said:
-            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said,
-                                     stderr=subprocess.STDOUT, env=env, start_new_session=True)
+            try:
+                child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said,
+                                         stderr=subprocess.STDOUT, env=env, start_new_session=True)
+            except OSError as error:
+                self.status, self.took_s, self.busy_s, self.output = 126, 0, 0, 'cannot be run: %s\n' % error
+                return
             if is_long:
                 prefer(child.pid)
             late = threading.Timer(limit_s, child.kill)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Reports what no compiler does: banned calls, leftovers, headers that do not stand alone.
+"""Reports what no compiler does: banned calls, leftovers, headers that do not stand alone, tests that
+cannot be run.
 
 Violations fail; long files and functions are only told, with the reason left to their comments.
 """
@@ -67,10 +68,17 @@ def check_header(path):
     return []
 
 
+def check_modes():
+    """Tests that are programs are run by their names."""
+    tests = subprocess.run(['git', 'ls-files', '-co', '--exclude-standard', 'test/live/*/test_*', 'test/live/test_*'],
+                           check=True, capture_output=True, text=True).stdout.split()
+    return ['%s: cannot be run: chmod +x' % path for path in sorted(set(tests)) if not os.access(path, os.X_OK)]
+
+
 def main():
     files = subprocess.run(['git', 'ls-files', '-co', '--exclude-standard', '*.c', '*.h', '*.cc'],
                            check=True, capture_output=True, text=True).stdout.split()
-    bad = []
+    bad = check_modes()
     for path in sorted(files):
         if not os.path.exists(path):
             continue
