@@ -209,15 +209,17 @@ def keep(seen):
 
 
 class Count:
-    """The numbers of results that come from several threads."""
+    """The numbers of results that come from several threads, until all of it is over: who interrupts it
+    ends the machines, too, and that is no result."""
 
     def __init__(self):
-        self.lock, self.number = threading.Lock(), 0
+        self.lock, self.number, self.is_over = threading.Lock(), 0, False
 
     def tell(self, word, text):
         with self.lock:
-            self.number += 1
-            print('%s %d - power cut%s' % (word, self.number, text), flush=True)
+            if not self.is_over:
+                self.number += 1
+                print('%s %d - power cut%s' % (word, self.number, text), flush=True)
 
 
 def cut_on(kind, share, seed, bench, told):
@@ -226,10 +228,12 @@ def cut_on(kind, share, seed, bench, told):
     chance, known = random.Random(seed), Known()
     boots, number, wrongs, last = 0, 0, 0, None
     bench.take_disk(kind)
-    while number < share:
+    while number < share and not told.is_over:
         try:
             said = one_boot(bench, known, boots * FIRST_STEP, chance)
         except Wrong as wrong:
+            if told.is_over:
+                break
             number, wrongs, kept = number + 1, wrongs + 1, keep(bench.disk.seen)
             told.tell('not ok', ': %s\n# the cut before: %s\n# disk: %s, again: ./dev vm cuts %d %d %s\n%s'
                       % (wrong, last, kept, share, seed, kind, last_words(bench.console, kept)))
@@ -243,10 +247,12 @@ def cut_on(kind, share, seed, bench, told):
     return wrongs
 
 
-def cuts(count, seed, kinds):
-    """COUNT cuts and boots on each of the file systems KINDS; 0 if nothing was wrong."""
+def cuts(count, seed, kinds, machines):
+    """COUNT cuts and boots on each of the file systems KINDS, on so many MACHINES at once; 0 if nothing was
+    wrong."""
     machine.make()
-    machines, told, wrongs = min(int(os.environ.get('CAIRN_MACHINES', '1')), count), Count(), 0
+    machines = max(1, min(machines, count))
+    told, wrongs = Count(), 0
     machine.accelerator()  # which is tried out once
     with contextlib.ExitStack() as held, concurrent.futures.ThreadPoolExecutor(machines) as all_machines:
         places = [held.enter_context(tempfile.TemporaryDirectory(prefix='cairn-cuts-', dir=machine.PLACE))
@@ -255,9 +261,16 @@ def cuts(count, seed, kinds):
         for kind in kinds:
             machine.say('%d power cuts, %s, seed %d' % (count, kind, seed))
             begun = time.monotonic()
-            wrong = sum(all_machines.map(
+            shares = all_machines.map(
                 lambda at: cut_on(kind, count * (at + 1) // machines - count * at // machines, seed + at,
-                                  benches[at], told), range(machines)))
+                                  benches[at], told), range(machines))
+            try:
+                wrong = sum(shares)
+            except BaseException:
+                told.is_over = True
+                for bench in benches:
+                    bench.cut()
+                raise
             machine.say('%d cuts in %.0f s, %d of them wrong' % (count, time.monotonic() - begun, wrong))
             wrongs += wrong
     print('1..%d' % (count * len(kinds)))

@@ -388,10 +388,11 @@ def main():
         import cuts  # which boots machines
         numbers = [int(word) for word in rest if word.isdigit()]
         kinds, seed = rest[len(numbers):], time.time_ns() & 0xffffff
-        if not 1 <= len(numbers) <= 2 or not set(kinds) <= set(getattr(cuts, verb.upper() + '_ON')):
+        machines = os.environ.get('CAIRN_MACHINES', '1')
+        if not machines.isdigit() or not 1 <= len(numbers) <= 2 or not set(kinds) <= set(getattr(cuts, verb.upper() + '_ON')):
             return usage()
         if verb == 'cuts':
-            return cuts.cuts(numbers[0], *(numbers[1:] or [seed]), kinds or ['ext4'])
+            return cuts.cuts(numbers[0], *(numbers[1:] or [seed]), kinds or ['ext4'], int(machines))
         if len(kinds) <= 1:
             return cuts.moments(numbers[0], *(numbers[1:] or [1 << 30]), seed, (kinds or ['ext4'])[0])
         return usage()

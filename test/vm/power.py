@@ -75,6 +75,7 @@ class Bench:
     def __init__(self, kind, place, noted=True):
         self.noted = noted  # each write, by the disk
         self.console = machine.console('-' + os.path.basename(place))
+        self.guest = None  # that was switched on last
         self.place, self.socket = place, os.path.join(place, 'disk')
         self.tree, self.ready = os.path.join(place, 'tree.img'), os.path.join(place, 'ready')
         self.take_disk(kind)
@@ -109,11 +110,17 @@ class Bench:
         """A machine that does the scenario with the disk, for LIMIT_S at most; FIRST is where its numbers
         begin.  DAMAGE: to the journal, before the daemon starts; HISTORY: events that it keeps."""
         guest = Machine(self.command('-incoming', 'exec:cat ' + shlex.quote(self.ready)), limit_s)
+        self.guest = guest
         guest.told = {'first': first, 'damage': damage, 'history': history,
                       'now': time.time(), 'chance': secrets.token_hex(32),
                       'repair': self.system.repair,
                       'mount': 'mount -t %s %s /dev/vdc /srv' % (self.system.name, self.system.options)}
         return guest
+
+    def cut(self):
+        """Whatever runs has no power any more; who listens to it hears its end."""
+        if self.guest is not None:
+            self.guest.process.kill()
 
 
 def put_aside(path, image):
