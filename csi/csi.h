@@ -197,8 +197,7 @@ void csi_client_load(const struct csi_client *client, struct csi_load *ret_load)
 
 /* Starts a call; all of REQUEST is copied.  CB comes once, later, within the call's limit
  * (CSI_CALLS), of which it may wait for the half: then it has failed, and the plugin has heard
- * nothing of it.  NULL, and no CB, if it cannot be made: ERR_INVALID, ERR_LIMIT, or ERR_UNSUPPORTED
- * without libcurl. */
+ * nothing of it.  NULL, and no CB, if it cannot be made: ERR_INVALID, ERR_LIMIT. */
 struct csi_operation *csi_start(struct csi_client *client, const struct csi_request *request,
                                 void (*cb)(void *ctx, const struct csi_result *result), void *ctx,
                                 struct err *err);

@@ -286,8 +286,9 @@ static void add_input(struct driver_session *session, const char *bytes, size_t 
 size_t driver_session_write(struct driver_session *session, const char *bytes, size_t length)
 {
     if (session->way != NULL)
-        return session->way->write == NULL ? 0
-                                           : session->way->write(session->others, bytes, length);
+        return session->way->write == NULL || session->input_closed
+                   ? 0
+                   : session->way->write(session->others, bytes, length);
     if (!session->input_closed)
         add_input(session, bytes, length);
     return session->queue_used;

@@ -1,12 +1,13 @@
 /*
- * gRPC out: one request, and one answer or a stream of them, over HTTP/2 to a UNIX socket.
+ * gRPC out: one request or a stream of them, and one answer or a stream, over HTTP/2 to a UNIX
+ * socket.
  *
  * It is HTTP with rules: a message has five bytes before it, the result is in the trailers, and a
  * deadline travels with the call.  Everything is bounded: messages, headers, time.  Every call ends
  * with exactly one callback, a canceled one with ERR_CANCELED from inside grpc_cancel.
  *
- * Each call has a connection of its own (libcurl before 8.0.0 cannot use one twice), of which there
- * are 256 at once; more calls wait for one within their deadline.  Those that may last for hours
+ * Each call has a connection of its own, so that a peer that reads nothing of one is in no other's
+ * way; more than GRPC_CALLS_MAX wait for one within their deadline.  Those that may last for hours
  * are not among them.
  */
 #ifndef CAIRN_IO_GRPC_H
@@ -49,7 +50,7 @@ enum grpc_status {
 /* "NOT_FOUND"; STATUS is one of the list. */
 const char *grpc_status_name(int status);
 
-enum { GRPC_MESSAGE_MAX = 4 << 20, GRPC_DETAIL_SIZE = 4096 };
+enum { GRPC_MESSAGE_MAX = 4 << 20, GRPC_DETAIL_SIZE = 4096, GRPC_CALLS_MAX = 256 };
 
 struct grpc_reply;
 
@@ -58,9 +59,10 @@ struct grpc_call {
     const char *method;      /* "/package.Service/Method" */
     const void *message;     /* may be empty */
     size_t message_length;   /* at most GRPC_MESSAGE_MAX */
-    /* A second message behind it, of a stream of requests, which ends then; NULL: none. */
-    const void *last_message;
-    size_t last_length;
+    /* Of a stream of requests: others come behind it, by grpc_send, until grpc_send_end.  ON_SENT,
+     * which may be NULL: all that was given is on its way. */
+    bool sends_more;
+    void (*on_sent)(void *ctx);
     uint64_t timeout_ms;     /* the whole call, 1 to 99,999,999: told to the peer, and kept here;
                                 0, of a stream: as long as the peer goes on */
     bool lasts;              /* for hours, maybe: it is in no other call's way */
@@ -91,9 +93,19 @@ struct grpc_reply {
 struct grpc_request;
 
 /* Starts a call; all is copied, and the copy of the message is wiped afterwards.  NULL with ERR:
- * ERR_LIMIT if the message is too long, ERR_INVALID for a path of a socket that is too long,
- * ERR_UNSUPPORTED if libcurl cannot be loaded. */
+ * ERR_LIMIT if the message is too long, ERR_INVALID for a path of a socket that is too long. */
 struct grpc_request *grpc_start(struct loop *loop, const struct grpc_call *call, struct err *err);
+
+/* Another message of a call that sends more; it is copied, and the copy wiped.  Returns the bytes
+ * that wait to be sent: past 1 MiB nobody should send any, and what does not fit is lost. */
+size_t grpc_send(struct grpc_request *request, const void *message, size_t length);
+
+/* That was the last one. */
+void grpc_send_end(struct grpc_request *request);
+
+/* Nothing more is read of a stream, and its peer waits, until it is said that there may be; what
+ * was read already may still come. */
+void grpc_hold(struct grpc_request *request, bool hold);
 
 /* Ends a call: its callback comes now, before this returns.  The peer hears of it, which undoes
  * nothing of what it has done. */

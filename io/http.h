@@ -16,21 +16,9 @@
 
 /* --- out --- */
 
-/* Where a call has ended that got no whole answer, for those of HTTP/2. */
-enum http_end {
-    HTTP_WHOLE,
-    HTTP_UNCONNECTED, /* nobody listens: nothing was sent */
-    HTTP_BROKEN_OFF,  /* the connection went in mid-call */
-    HTTP_RESET,       /* the peer ended this call; how is the end of error's text */
-    HTTP_SENT_AWAY,   /* the peer takes no more calls on the connection */
-    HTTP_STRANGE,     /* what came is no HTTP/2 */
-    HTTP_OURS,        /* canceled, too long, too large, ... */
-};
-
 struct http_reply {
-    int status;        /* 0 when no whole answer came; then error says why */
-    enum http_end end; /* HTTP_WHOLE if one came */
-    const char *body;  /* borrowed until the callback returns, NUL behind it */
+    int status;       /* 0 when no whole answer came; then error says why */
+    const char *body; /* borrowed until the callback returns, NUL behind it */
     size_t body_length;
     const char *headers; /* all header lines, each with its \r\n, borrowed likewise */
     /* ERR_AGAIN: not connected, nothing was sent; ERR_TIMEOUT; ERR_LIMIT: body or headers too
@@ -42,9 +30,6 @@ struct http_reply {
 
 /* At once; calls beyond them wait. */
 enum { HTTP_CONNECTIONS_MAX = 256, HTTP_LASTING_MAX = 8192 };
-
-/* A call that ends when its peer ends it, or is canceled. */
-#define HTTP_ENDLESS UINT64_MAX
 
 /* Of https: whom to believe, and who we are; each may be NULL. */
 struct http_trust {
@@ -61,13 +46,10 @@ struct http_call {
     const char *const *headers;     /* "Name: value" lines, NULL-terminated, or NULL */
     const void *body;               /* or NULL */
     size_t body_length;
-    uint64_t timeout_ms;    /* whole call; 0 is 60 s, or HTTP_ENDLESS */
+    uint64_t timeout_ms;    /* whole call; 0 is 60 s */
     size_t body_bytes_max;  /* of the reply, streamed or not; 0 is 64 MiB, SIZE_MAX any */
     uint32_t redirects_max; /* followed, http and https only; 0: a 3xx is the answer */
-    /* HTTP/2 without asking first, on a connection of its own; such calls have another bound of
-     * connections than all others.  Trailers are among the headers of the reply, behind them. */
-    bool http2;
-    bool lasts;  /* on a UNIX socket, for hours: another bound than all others, too */
+    bool lasts;  /* on a UNIX socket, for hours: another bound of connections than all others */
     bool secret; /* the copy of the body is wiped when it is not needed any more */
     /* When set, the body of a 2xx answer is handed over as it comes and reply.body stays empty
      * (any other answer's body is in reply.body); returning false ends the call with

@@ -16,7 +16,7 @@
 _Static_assert((int)GRPC_STATUS_COUNT == (int)CSI_STATUS_COUNT,
                "what fsm judges is what gRPC says");
 
-_Static_assert(2 * (int)CSI_PARALLEL_MAX <= (int)HTTP_CONNECTIONS_MAX,
+_Static_assert(2 * (int)CSI_PARALLEL_MAX <= (int)GRPC_CALLS_MAX,
                "a plugin that hangs keeps nobody from another one");
 
 enum { NAME_SIZE = 256 };

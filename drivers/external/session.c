@@ -1,8 +1,5 @@
 /*
- * A command in a task of a plugin: a call that both sides stream, of which ours is said at once.
- *
- * It gets no input, which would take a call that is written to while it is read from: what it would
- * read is closed from the beginning, and who sends some is told so.
+ * A command in a task of a plugin: a call that both sides stream, the command's input and output.
  */
 #include "drivers/external/external.h"
 
@@ -12,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEPT_BYTES_MAX = 1 << 20, STREAMS = 2 };
+enum { KEPT_BYTES_MAX = 2 * GRPC_MESSAGE_MAX, INPUT_PIECE_MAX = 32 << 10, STREAMS = 2 };
 
 struct external_session {
     struct grpc_request *request;
     struct driver_session_calls calls;
     struct loop *loop;
     struct io_timer turn;
-    bool held, exited, over;
+    bool held, exited, over, has_terminal, is_closed;
     int code;
     struct err err;
     struct {
@@ -78,6 +75,8 @@ static void hold_it(void *ctx, bool hold)
     struct external_session *session = ctx;
 
     session->held = hold;
+    if (session->request != NULL)
+        grpc_hold(session->request, hold);
     if (hold)
         io_timer_stop(&session->turn);
     else
@@ -137,20 +136,79 @@ static void on_end(void *ctx, const struct grpc_reply *reply)
     go_on(session);
 }
 
-/* Rather than run it without what it was meant to read. */
-static size_t refuse_input(void *ctx, const char *bytes, size_t length)
-{
-    struct external_session *session = ctx;
+/* --- what is said --- */
 
-    (void)bytes;
-    if (length == 0 || session->over)
-        return 0;
-    session->over = true;
-    session->exited = false;
-    (void)err_set(&session->err, ERR_UNSUPPORTED,
-                  "a command in a task of a driver that is a plugin gets no input (-i=false)");
-    go_on(session);
-    return 0;
+static void on_sent(void *ctx)
+{
+    const struct external_session *session = ctx;
+
+    if (session->calls.on_end != NULL && session->calls.on_taken != NULL)
+        session->calls.on_taken(session->calls.ctx);
+}
+
+/* The bytes that wait to be sent; none is taken of a command that is over, or has all its input. */
+static size_t send_request(struct external_session *session, const Task__ExecRequest *request)
+{
+    size_t size = task__exec_request__get_packed_size(request);
+    uint8_t *bytes = malloc(size + 1);
+
+    check(bytes != NULL);
+    check(task__exec_request__pack(request, bytes) == size);
+    bool can = session->request != NULL && !session->is_closed;
+    size_t waits = can ? grpc_send(session->request, bytes, size) : 0;
+    explicit_bzero(bytes, size); /* what is typed may be a password */
+    free(bytes);
+    return waits;
+}
+
+static size_t write_input(void *ctx, const char *bytes, size_t length)
+{
+    size_t waits = 0;
+
+    for (size_t piece; length > 0; bytes += piece, length -= piece) {
+        Task__ExecBytes input = TASK__EXEC_BYTES__INIT;
+        Task__ExecRequest request = TASK__EXEC_REQUEST__INIT;
+
+        piece = length < INPUT_PIECE_MAX ? length : INPUT_PIECE_MAX;
+        input.data = (ProtobufCBinaryData){piece, (uint8_t *)(uintptr_t)bytes};
+        request.input = &input;
+        waits = send_request(ctx, &request);
+    }
+    return waits;
+}
+
+/* A terminal is told by its character for that, and goes on to be one. */
+static void close_input(void *ctx)
+{
+    static const char end_of_input[] = {4};
+    struct external_session *session = ctx;
+    Task__ExecBytes input = TASK__EXEC_BYTES__INIT;
+    Task__ExecRequest request = TASK__EXEC_REQUEST__INIT;
+
+    if (session->has_terminal) {
+        (void)write_input(session, end_of_input, sizeof(end_of_input)); /* nothing follows */
+        return;
+    }
+    input.close = true;
+    request.input = &input;
+    (void)send_request(session, &request); /* likewise */
+    if (session->request != NULL && !session->is_closed)
+        grpc_send_end(session->request);
+    session->is_closed = true;
+}
+
+static void resize(void *ctx, uint16_t rows, uint16_t columns)
+{
+    const struct external_session *session = ctx;
+    Task__ExecSize size = TASK__EXEC_SIZE__INIT;
+    Task__ExecRequest request = TASK__EXEC_REQUEST__INIT;
+
+    if (!session->has_terminal)
+        return;
+    size.rows = rows;
+    size.columns = columns;
+    request.size = &size;
+    (void)send_request(ctx, &request); /* the next one says it again */
 }
 
 static void end_it(void *ctx)
@@ -166,48 +224,42 @@ static void end_it(void *ctx)
     free(session);
 }
 
-const struct session_way external_session_way = {
-    .end = end_it, .hold = hold_it, .write = refuse_input};
+const struct session_way external_session_way = {.end = end_it,
+                                                 .hold = hold_it,
+                                                 .write = write_input,
+                                                 .close_input = close_input,
+                                                 .resize = resize};
 
 void *external_session_new(struct run *run, const struct texts *command, bool terminal,
                            const struct driver_session_calls *calls, struct err *err)
 {
-    if (terminal) {
-        (void)err_set(err, ERR_UNSUPPORTED,
-                      "driver \"%s\" is a plugin: a command in its tasks gets no terminal and no "
-                      "input (-t=false -i=false)",
-                      run->key.driver);
-        return NULL;
-    }
     struct external_session *session = calloc(1, sizeof(*session));
     ProtobufCBinaryData *words = calloc(command->count, sizeof(*words));
     Task__ExecSetup setup = TASK__EXEC_SETUP__INIT;
-    Task__ExecBytes closed = TASK__EXEC_BYTES__INIT;
-    Task__ExecRequest first = TASK__EXEC_REQUEST__INIT, last = TASK__EXEC_REQUEST__INIT;
+    Task__ExecRequest request = TASK__EXEC_REQUEST__INIT;
     const char *id = run->external->record.id;
-    uint8_t close_bytes[16];
 
     check(session != NULL && words != NULL);
     session->calls = *calls;
     session->loop = run->drivers->config.loop;
+    session->has_terminal = terminal;
     for (size_t i = 0; i < command->count; i++)
         words[i] = (ProtobufCBinaryData){strlen(command->items[i]),
                                          (uint8_t *)(uintptr_t)command->items[i]};
     setup.id = (ProtobufCBinaryData){strlen(id), (uint8_t *)(uintptr_t)id};
     setup.command = words;
     setup.n_command = command->count;
-    first.setup = &setup;
-    closed.close = true;
-    last.input = &closed;
-    size_t size = task__exec_request__get_packed_size(&first);
+    setup.terminal = terminal;
+    request.setup = &setup;
+    size_t size = task__exec_request__get_packed_size(&request);
     uint8_t *bytes = malloc(size);
     check(bytes != NULL);
-    check(task__exec_request__pack(&first, bytes) == size);
+    check(task__exec_request__pack(&request, bytes) == size);
     const struct grpc_call call = {
         .message = bytes,
         .message_length = size,
-        .last_message = close_bytes,
-        .last_length = task__exec_request__pack(&last, close_bytes),
+        .sends_more = true,
+        .on_sent = on_sent,
         .lasts = true,
         .on_message = on_message,
         .cb = on_end,

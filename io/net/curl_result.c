@@ -1,4 +1,4 @@
-/* What libcurl's results mean to a caller: two tables. */
+/* What libcurl's results mean to a caller: a table. */
 #include "io/net/curl_result.h"
 
 int curl_result_code(CURLcode result)
@@ -24,30 +24,4 @@ int curl_result_code(CURLcode result)
             return map[i].code;
     }
     return ERR_IO;
-}
-
-/* Which of its results 7.88 gives for what a peer does was found by doing it: test_grpc.c. */
-enum http_end curl_result_end(CURLcode result)
-{
-    static const struct {
-        CURLcode result;
-        enum http_end end;
-    } map[] = {
-        {CURLE_OK, HTTP_WHOLE},
-        {CURLE_COULDNT_CONNECT, HTTP_UNCONNECTED},
-        {CURLE_PARTIAL_FILE, HTTP_BROKEN_OFF},
-        {CURLE_SEND_ERROR, HTTP_BROKEN_OFF},
-        {CURLE_RECV_ERROR, HTTP_BROKEN_OFF},
-        {CURLE_HTTP2_STREAM, HTTP_RESET},
-        {CURLE_HTTP2, HTTP_SENT_AWAY},
-        {CURLE_GOT_NOTHING, HTTP_STRANGE},
-        {CURLE_WEIRD_SERVER_REPLY, HTTP_STRANGE},
-        {CURLE_UNSUPPORTED_PROTOCOL, HTTP_STRANGE},
-    };
-
-    for (size_t i = 0; i < COUNT_OF(map); i++) {
-        if (map[i].result == result)
-            return map[i].end;
-    }
-    return HTTP_OURS;
 }

@@ -8,7 +8,4 @@
 /* The ERR_* that says what can be done about RESULT, a failure. */
 int curl_result_code(CURLcode result);
 
-/* Where a call over HTTP/2 has ended with RESULT. */
-enum http_end curl_result_end(CURLcode result);
-
 #endif

@@ -1,29 +1,28 @@
 /*
- * The gRPC client: a message in a frame, given to the HTTP client, and a deadline kept here.
+ * The gRPC client: messages in frames, given to the client of HTTP/2, and a deadline kept here.
  *
  * The deadline is kept twice: the peer may give up its work when it hears of it, and we go on when
  * it does not.  Ours counts from the start of the call, waiting for a connection included.
  *
  * Invariant: the callback of a call comes exactly once, never from inside grpc_start, and after it
- * the call does not exist for the caller; HTTP's own callback is what makes it so.
+ * the call does not exist for the caller; that of HTTP/2 is what makes it so.
  */
 #include "io/grpc.h"
 
-#include "io/http.h"
 #include "io/net/buffer.h"
 #include "io/net/grpc_read.h"
+#include "io/net/http2.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
 
-enum {
-    TIMEOUT_MS_MAX = 99999999, /* eight digits of a grpc-timeout */
-    GRACE_MS = 60 * 1000,      /* for HTTP's own time limit not to come first */
-};
+_Static_assert((int)GRPC_CALLS_MAX == (int)HTTP2_CALLS_MAX, "a call has a connection");
+
+enum { TIMEOUT_MS_MAX = 99999999 }; /* eight digits of a grpc-timeout */
 
 struct grpc_request {
-    struct http_request *http;
+    struct http2_request *http;
     struct io_timer deadline;
     uint64_t timeout_ms;
     bool late; /* its deadline has passed */
@@ -31,6 +30,7 @@ struct grpc_request {
     struct buffer stream; /* what has come of a message that is not whole yet */
     struct err broken;    /* why a stream cannot be read on */
     bool (*on_message)(void *ctx, const void *message, size_t length); /* NULL: one answer */
+    void (*on_sent)(void *ctx);
     void (*cb)(void *ctx, const struct grpc_reply *reply);
     void *ctx;
 };
@@ -88,10 +88,10 @@ static bool on_stream(void *ctx, const char *bytes, size_t length)
 }
 
 /* What HTTP has of a stream is its end: an answer without anything in it. */
-static struct http_reply end_of_stream(const struct http_reply *http)
+static struct http2_reply end_of_stream(const struct http2_reply *http)
 {
     static const char empty[GRPC_PREFIX_BYTES + 1];
-    struct http_reply end = *http;
+    struct http2_reply end = *http;
 
     end.body = empty;
     end.body_length = GRPC_PREFIX_BYTES;
@@ -100,10 +100,10 @@ static struct http_reply end_of_stream(const struct http_reply *http)
 
 /* --- a call --- */
 
-static void on_http(void *ctx, const struct http_reply *http)
+static void on_http(void *ctx, const struct http2_reply *http)
 {
     struct grpc_request *request = ctx;
-    struct http_reply end = end_of_stream(http);
+    struct http2_reply end = end_of_stream(http);
     struct grpc_reply reply;
     struct grpc_words words;
 
@@ -130,52 +130,49 @@ static void on_deadline(struct io_timer *timer)
     struct grpc_request *request = timer->ctx;
 
     request->late = true;
-    http_cancel(request->http);
+    http2_cancel(request->http);
 }
 
-/* Puts MESSAGE with the five bytes before it at TO; returns how many these are. */
-static size_t put_frame(unsigned char *to, const void *message, size_t length)
+/* MESSAGE as it is sent, RET_LENGTH bytes; owned by the caller, who wipes it. */
+static unsigned char *frame_of(const void *message, size_t length, size_t *ret_length)
 {
-    to[0] = 0; /* not compressed */
+    unsigned char *frame = malloc(GRPC_PREFIX_BYTES + length);
+
+    check(frame != NULL);
+    frame[0] = 0; /* not compressed */
     for (size_t i = 0; i < 4; i++)
-        to[1 + i] = (unsigned char)(length >> (8 * (3 - i)));
+        frame[1 + i] = (unsigned char)(length >> (8 * (3 - i)));
     if (length > 0)
-        memcpy(to + GRPC_PREFIX_BYTES, message, length);
-    return GRPC_PREFIX_BYTES + length;
+        memcpy(frame + GRPC_PREFIX_BYTES, message, length);
+    *ret_length = GRPC_PREFIX_BYTES + length;
+    return frame;
 }
 
-/* All that CALL sends; owned by the caller, who wipes it. */
-static unsigned char *frames_of(const struct grpc_call *call, size_t *ret_length)
+static void on_sent(void *ctx)
 {
-    unsigned char *frames =
-        malloc(2 * GRPC_PREFIX_BYTES + call->message_length + call->last_length);
+    struct grpc_request *request = ctx;
 
-    check(frames != NULL);
-    *ret_length = put_frame(frames, call->message, call->message_length);
-    if (call->last_message != NULL)
-        *ret_length += put_frame(frames + *ret_length, call->last_message, call->last_length);
-    return frames;
+    if (request->on_sent != NULL)
+        request->on_sent(request->ctx);
 }
 
 struct grpc_request *grpc_start(struct loop *loop, const struct grpc_call *call, struct err *err)
 {
-    char url[256], timeout[32];
-    bool endless = call->timeout_ms == 0;
-    const char *headers[] = {"Content-Type: application/grpc", "TE: trailers",
-                             endless ? NULL : timeout, NULL};
+    char timeout[32];
+    bool endless = call->timeout_ms == 0, streams = call->on_message != NULL;
+    const struct http2_header headers[] = {
+        {"content-type", "application/grpc"}, {"te", "trailers"}, {"grpc-timeout", timeout}};
     size_t bytes_max = call->answer_bytes_max == 0 ? GRPC_MESSAGE_MAX : call->answer_bytes_max;
 
     check(call->cb != NULL);
-    check(implies(endless, call->on_message != NULL));
+    check(implies(endless, streams));
     check(call->timeout_ms <= TIMEOUT_MS_MAX);
-    check(text_format(url, sizeof(url), "http://localhost%s", call->method));
-    check(text_format(timeout, sizeof(timeout), "grpc-timeout: %llum",
-                      (unsigned long long)call->timeout_ms));
+    check(text_format(timeout, sizeof(timeout), "%llum", (unsigned long long)call->timeout_ms));
     if (strlen(call->unix_socket) >= sizeof(((struct sockaddr_un *)NULL)->sun_path)) {
         (void)err_set(err, ERR_INVALID, "the path of its socket is longer than 107 bytes");
         return NULL;
     }
-    if (call->message_length > GRPC_MESSAGE_MAX || call->last_length > GRPC_MESSAGE_MAX) {
+    if (call->message_length > GRPC_MESSAGE_MAX) {
         (void)err_set(err, ERR_LIMIT, "the request has %zu bytes, and %d are allowed",
                       call->message_length, GRPC_MESSAGE_MAX);
         return NULL;
@@ -188,37 +185,55 @@ struct grpc_request *grpc_start(struct loop *loop, const struct grpc_call *call,
     request->timeout_ms = call->timeout_ms;
     request->message_bytes_max = bytes_max;
     request->on_message = call->on_message;
-    size_t body_length;
-    unsigned char *frame = frames_of(call, &body_length);
-    const struct http_call http = {
-        .method = "POST",
-        .url = url,
-        .unix_socket = call->unix_socket,
-        .headers = headers,
-        .body = frame,
-        .body_length = body_length,
-        .timeout_ms = endless ? HTTP_ENDLESS : call->timeout_ms + GRACE_MS,
-        .body_bytes_max = call->on_message != NULL ? SIZE_MAX : GRPC_PREFIX_BYTES + bytes_max,
-        .http2 = true,
-        .lasts = call->lasts,
-        .secret = true,
-        .on_data = call->on_message != NULL ? on_stream : NULL,
-        .cb = on_http,
-        .ctx = request};
-    request->http = http_start(loop, &http, err);
-    explicit_bzero(frame, http.body_length);
+    request->on_sent = call->on_sent;
+    size_t frame_length;
+    unsigned char *frame = frame_of(call->message, call->message_length, &frame_length);
+    const struct http2_call http = {.unix_socket = call->unix_socket,
+                                    .method = "POST",
+                                    .path = call->method,
+                                    .headers = headers,
+                                    .headers_count = COUNT_OF(headers) - (endless ? 1 : 0),
+                                    .body = frame,
+                                    .body_length = frame_length,
+                                    .sends_more = call->sends_more,
+                                    .on_sent = on_sent,
+                                    .body_bytes_max =
+                                        streams ? SIZE_MAX : GRPC_PREFIX_BYTES + bytes_max,
+                                    .lasts = call->lasts,
+                                    .on_data = streams ? on_stream : NULL,
+                                    .cb = on_http,
+                                    .ctx = request};
+    request->http = http2_start(loop, &http);
+    explicit_bzero(frame, frame_length);
     free(frame);
-    if (request->http == NULL) {
-        free(request);
-        return NULL;
-    }
     if (!endless)
         io_timer_start(loop, &request->deadline, loop_now_ms() + call->timeout_ms, on_deadline,
                        request);
     return request;
 }
 
+size_t grpc_send(struct grpc_request *request, const void *message, size_t length)
+{
+    size_t frame_length;
+    unsigned char *frame = frame_of(message, length, &frame_length);
+    size_t waits = http2_send(request->http, frame, frame_length);
+
+    explicit_bzero(frame, frame_length);
+    free(frame);
+    return waits;
+}
+
+void grpc_send_end(struct grpc_request *request)
+{
+    http2_send_end(request->http);
+}
+
+void grpc_hold(struct grpc_request *request, bool hold)
+{
+    http2_hold(request->http, hold);
+}
+
 void grpc_cancel(struct grpc_request *request)
 {
-    http_cancel(request->http);
+    http2_cancel(request->http);
 }

@@ -10,6 +10,7 @@
  */
 #include "io/net/grpc_read.h"
 
+#include <errno.h>
 #include <nettle/base64.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -165,35 +166,43 @@ static void read_message(struct grpc_reply *reply, const char *body, size_t leng
 }
 
 /* No whole answer came. */
-static void read_end(struct grpc_reply *reply, const struct http_reply *http)
+static void read_end(struct grpc_reply *reply, const struct http2_reply *http)
 {
-    const char *how = strstr(http->error.text, ": ");
+    const char *how = http->error.text;
+    int os = http->error.os;
 
     switch (http->end) {
-    case HTTP_UNCONNECTED:
+    case HTTP2_UNCONNECTED:
         reply->sent = false;
-        fail(reply, GRPC_UNAVAILABLE, "nobody listens on its socket");
+        if (os == ENOENT || os == ECONNREFUSED)
+            fail(reply, GRPC_UNAVAILABLE, "nobody listens on its socket");
+        else
+            fail(reply, GRPC_UNAVAILABLE, "its socket cannot be reached: %s", how);
         break;
-    case HTTP_BROKEN_OFF:
+    case HTTP2_BROKEN_OFF:
         fail(reply, GRPC_UNAVAILABLE, "it closed the connection in the middle of the call");
         break;
-    case HTTP_RESET:
-        fail(reply, GRPC_INTERNAL, "it broke the call off%s", how == NULL ? "" : how);
+    case HTTP2_RESET:
+        fail(reply, GRPC_INTERNAL, "it broke the call off: %s", how);
         break;
-    case HTTP_SENT_AWAY:
-        fail(reply, GRPC_UNAVAILABLE, "it takes no more calls (GOAWAY)");
+    case HTTP2_NOT_TAKEN:
+        reply->sent = false;
+        fail(reply, GRPC_UNAVAILABLE, "it takes no more calls (%s)", how);
         break;
-    case HTTP_STRANGE:
+    case HTTP2_STRANGE:
         fail(reply, GRPC_INTERNAL, "what it sends is not HTTP/2: no gRPC server listens there");
         break;
-    case HTTP_WHOLE:
-    case HTTP_OURS:
+    case HTTP2_UNRULY:
+        fail(reply, GRPC_INTERNAL, "it does not keep to HTTP/2: %s", how);
+        break;
+    case HTTP2_WHOLE:
+    case HTTP2_OURS:
         fail(reply, http->error.code == ERR_LIMIT ? GRPC_RESOURCE_EXHAUSTED : GRPC_INTERNAL, "%s",
-             http->error.text);
+             how);
         reply->error.code = http->error.code;
         break;
     }
-    reply->error.os = http->error.os;
+    reply->error.os = os;
 }
 
 /* What comes with an error besides its words, in base64, with or without its padding. */
@@ -213,7 +222,7 @@ static void read_more(struct grpc_reply *reply, struct grpc_words *words, const 
     }
 }
 
-void grpc_read(const struct http_reply *http, struct grpc_words *words,
+void grpc_read(const struct http2_reply *http, struct grpc_words *words,
                struct grpc_reply *ret_reply)
 {
     size_t length = 0;

@@ -29,7 +29,7 @@ enum {
 
 /* --- requests --- */
 
-struct http_client; /* four for each loop: of HTTP/2 or not, of calls that last or not */
+struct http_client; /* two for each loop: of calls that last or not */
 
 struct http_request {
     struct http_client *client;
@@ -41,9 +41,7 @@ struct http_request {
     uint64_t timeout_ms;
     uint32_t redirects_max;
     const struct http_trust *trust;
-    bool http2, secret;
-    bool strange;               /* what its peer sends is no frame of HTTP/2 */
-    char said[CURL_ERROR_SIZE]; /* by the library, of a failure of HTTP/2 */
+    bool secret;
     bool (*on_data)(void *ctx, const char *bytes, size_t length);
     void (*cb)(void *ctx, const struct http_reply *reply);
     void *ctx;
@@ -51,7 +49,6 @@ struct http_request {
     bool delivered; /* its callback has been called; waits for the library to let go */
     struct buffer reply_headers, reply_body;
     struct err error; /* found by us while the library ran */
-    enum http_end end;
 };
 
 struct http_client {
@@ -104,7 +101,6 @@ static void bury(struct http_request *request)
 static void deliver(struct http_request *request, int status)
 {
     struct http_reply reply = {.status = status,
-                               .end = request->end,
                                .body = buffer_text(&request->reply_body),
                                .body_length = buffer_length(&request->reply_body),
                                .headers = buffer_text(&request->reply_headers),
@@ -189,29 +185,12 @@ static void act(struct http_client *client, curl_socket_t fd, int what);
 struct wanted_socket {
     struct io_watch watch;
     struct http_client *client;
-    struct http_request *only; /* whose it is for its whole life, or NULL: see http_call.http2 */
 };
-
-/* A peer of HTTP/2 sends frames, none of them longer than it was allowed to (RFC 9113, 4.2).  The
- * library says the same of one that does not and closes, and of one that dies.  It may have read
- * the first ones before we are told that there is something: any frame will do. */
-static void look_at_begin(struct http_request *request, int fd)
-{
-    enum { LENGTH_SIZE = 3, FRAME_MAX = 1 << 14 };
-    unsigned char begin[LENGTH_SIZE];
-
-    if (recv(fd, begin, sizeof(begin), MSG_PEEK | MSG_DONTWAIT) == sizeof(begin))
-        request->strange = (begin[0] << 16 | begin[1] << 8 | begin[2]) > FRAME_MAX;
-}
 
 static void on_socket_ready(struct io_watch *watch, int events)
 {
     struct wanted_socket *wanted = watch->ctx;
 
-    if (wanted->only != NULL && (events & IO_READABLE) != 0) {
-        look_at_begin(wanted->only, watch->fd);
-        wanted->only = NULL;
-    }
     act(wanted->client, watch->fd,
         ((events & IO_READABLE) != 0 ? CURL_CSELECT_IN : 0) |
             ((events & IO_WRITABLE) != 0 ? CURL_CSELECT_OUT : 0));
@@ -221,7 +200,7 @@ static int on_socket_wanted(CURL *easy, curl_socket_t fd, int what, void *ctx, v
 {
     struct http_client *client = ctx;
     struct wanted_socket *wanted = socket_ctx;
-    struct http_request *request = NULL;
+    (void)easy;
 
     if (what == CURL_POLL_REMOVE) {
         if (wanted != NULL)
@@ -233,8 +212,6 @@ static int on_socket_wanted(CURL *easy, curl_socket_t fd, int what, void *ctx, v
         wanted = calloc(1, sizeof(*wanted));
         check(wanted != NULL);
         wanted->client = client;
-        (void)curl_library.easy_getinfo(easy, CURLINFO_PRIVATE, &request); /* was set */
-        wanted->only = request->http2 ? request : NULL;
         (void)curl_library.multi_assign(client->multi, fd,
                                         wanted); /* fd is known: it was just named */
     }
@@ -270,16 +247,11 @@ static void describe(struct http_request *request, CURLcode result)
     struct url_shown shown = url_shown(request->url);
     long number = 0;
 
-    if (request->error.code != 0) {
-        request->end = HTTP_OURS;
+    if (request->error.code != 0)
         return;
-    }
-    request->end = request->strange ? HTTP_STRANGE : curl_result_end(result);
     (void)err_set(&request->error, curl_result_code(result), "%s %.*s: %s", request->method,
                   shown.place_length, shown.place,
-                  request->said[0] != '\0'
-                      ? request->said
-                      : curl_library.easy_strerror(result)); /* only to be filled */
+                  curl_library.easy_strerror(result)); /* only to be filled */
     (void)curl_library.easy_getinfo(request->easy, CURLINFO_OS_ERRNO, &number); /* 0 if none */
     request->error.os = (int)number;
     request->error.recoverable = request->error.code == ERR_AGAIN ||
@@ -380,12 +352,8 @@ static void set_options(struct http_request *request)
                                    request->redirects_max > 0 ? 1L : 0L);
     (void)curl_library.easy_setopt(easy, CURLOPT_MAXREDIRS, (long)request->redirects_max);
     (void)curl_library.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    (void)curl_library.easy_setopt(easy, CURLOPT_HTTP_VERSION,
-                                   request->http2 ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
-                                                  : CURL_HTTP_VERSION_1_1);
-    (void)curl_library.easy_setopt(easy, CURLOPT_TIMEOUT_MS,
-                                   request->timeout_ms == HTTP_ENDLESS ? 0L
-                                                                       : (long)request->timeout_ms);
+    (void)curl_library.easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+    (void)curl_library.easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
     (void)curl_library.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
     (void)curl_library.easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
     (void)curl_library.easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
@@ -398,13 +366,6 @@ static void set_options(struct http_request *request)
         (void)curl_library.easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, request->unix_socket);
     if (request->unix_socket != NULL || is_loopback(request->url))
         (void)curl_library.easy_setopt(easy, CURLOPT_PROXY, "");
-    if (request->http2) {
-        /* Before 8.0.0 the library fails every call but the first on such a connection
-         * (curl issue 10634); and to close it is to cancel. */
-        (void)curl_library.easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
-        (void)curl_library.easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
-        (void)curl_library.easy_setopt(easy, CURLOPT_ERRORBUFFER, request->said);
-    }
     set_body(request);
 }
 
@@ -413,7 +374,6 @@ static void start_request(struct http_request *request)
     struct http_client *client = request->client;
 
     if (request->error.code != 0) { /* found out by http_start */
-        request->end = HTTP_OURS;
         deliver(request, 0);
         return;
     }
@@ -493,28 +453,14 @@ static void client_close(struct loop_guest *guest)
 
 /* What tells clients from each other: calls to a peer that hangs are in nobody's way, and who lasts
  * is waited for by none that does not. */
-static void client_http2_close(struct loop_guest *guest)
-{
-    client_close(guest);
-}
-
 static void client_lasting_close(struct loop_guest *guest)
-{
-    client_close(guest);
-}
-
-static void client_http2_lasting_close(struct loop_guest *guest)
 {
     client_close(guest);
 }
 
 static struct http_client *client_of(struct loop *loop, const struct http_call *call)
 {
-    static void (*const closes[2][2])(struct loop_guest * guest) = {
-        {client_close, client_lasting_close},
-        {client_http2_close, client_http2_lasting_close},
-    };
-    void (*close)(struct loop_guest * guest) = closes[call->http2][call->lasts];
+    void (*close)(struct loop_guest * guest) = call->lasts ? client_lasting_close : client_close;
     struct http_client *client = (struct http_client *)(void *)loop_guest_find(loop, close);
 
     if (client != NULL)
@@ -607,7 +553,6 @@ struct http_request *http_start(struct loop *loop, const struct http_call *call,
     request->timeout_ms = call->timeout_ms == 0 ? TIMEOUT_DEFAULT_MS : call->timeout_ms;
     request->redirects_max = call->redirects_max;
     request->trust = call->trust;
-    request->http2 = call->http2;
     request->secret = call->secret;
     request->on_data = call->on_data;
     request->cb = call->cb;
@@ -626,7 +571,6 @@ struct http_request *http_start(struct loop *loop, const struct http_call *call,
 void http_cancel(struct http_request *request)
 {
     (void)err_set(&request->error, ERR_CANCELED, "canceled"); /* only to be filled */
-    request->end = HTTP_OURS;
     deliver(request, 0);
 }
 

@@ -22,11 +22,16 @@ call.  A file `misbehave` there says how it is to be wrong, by words as wire.py 
   shrugs              of an end, and of a command, it only says that something went wrong
   garbage             what it says of a start is no message
 """
+import contextlib
+import fcntl
 import json
 import os
+import queue
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 
@@ -66,7 +71,8 @@ M = wire.declare(dict(wire.MESSAGES, **{
     'Inspected': 'task:1=Status',
     'ExecSetup': 'task_id:1 command:2* tty:3=bool',
     'ExecBytes': 'data:1=bytes close:2=bool',
-    'ExecRequest': 'setup:1=ExecSetup stdin:3=ExecBytes',
+    'ExecSize': 'height:1=int32 width:2=int32',
+    'ExecRequest': 'setup:1=ExecSetup tty_size:2=ExecSize stdin:3=ExecBytes',
     'ExecAnswer': 'stdout:1=ExecBytes stderr:2=ExecBytes exited:3=bool result:4=Exit',
     'UsageRequest': 'task_id:1 collection_interval:2=Duration',
     'CpuUsage': 'system_mode:1=double user_mode:2=double throttled_periods:4=uint64 throttled_time:5=uint64 '
@@ -122,6 +128,61 @@ class Task:
     def kill(self, number):
         if self.lives():
             os.killpg(self.pid, number)
+
+
+class Command:
+    """One that is run beside a task, with pipes or on a terminal of its own."""
+
+    def __init__(self, words, tty, env):
+        self.said, self.tty = queue.Queue(), tty
+        if tty:
+            self.input, end = os.openpty()
+            words, ends, self.open = ['setsid', '-c', *words], (end, end, end), {'stdout': self.input}
+        else:
+            ends = (subprocess.PIPE,) * 3
+        self.process = subprocess.Popen(words, stdin=ends[0], stdout=ends[1], stderr=ends[2], env=env)
+        if tty:
+            os.close(end)
+        else:
+            self.input = os.dup(self.process.stdin.fileno())
+            self.process.stdin.close()
+            self.open = {'stdout': self.process.stdout.fileno(), 'stderr': self.process.stderr.fileno()}
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+
+    def feed(self, requests):
+        with contextlib.suppress(grpc.RpcError, OSError):
+            for request in requests:
+                if request.HasField('tty_size'):
+                    size = request.tty_size
+                    fcntl.ioctl(self.input, termios.TIOCSWINSZ,
+                                struct.pack('HHHH', size.height, size.width, 0, 0))
+                text = request.stdin.data
+                while text:
+                    text = text[os.write(self.input, text):]
+                if request.stdin.close and not self.tty:
+                    os.close(self.input)
+
+    def read(self, name):
+        text = b'-'
+        while text:
+            try:
+                text = os.read(self.open[name], 1000)
+            except OSError:  # a terminal ends so
+                text = b''
+            self.said.put((name, text))
+
+    def outputs(self):
+        """(name, bytes), without any at its end."""
+        left = len(self.open)
+        for name in self.open:
+            threading.Thread(target=self.read, args=(name,), daemon=True).start()
+        while left:
+            name, text = self.said.get()
+            left -= not text
+            yield name, text
 
 
 class Plugin(wire.Base):
@@ -293,17 +354,15 @@ class Plugin(wire.Base):
         setup = next(requests).setup
         self.called('exec', setup.task_id)
         task = self.find(setup.task_id, context)
-        assert next(requests).stdin.close
-        done = subprocess.run(list(setup.command), stdin=subprocess.DEVNULL, capture_output=True,
-                              env=dict(task.config.env), check=False)
+        command = Command(list(setup.command), setup.tty, dict(task.config.env))
+        context.add_callback(command.kill)
+        threading.Thread(target=command.feed, args=(requests,), daemon=True).start()
+        for name, text in command.outputs():
+            said = M['ExecBytes'](data=text) if text else M['ExecBytes'](close=True)
+            yield M['ExecAnswer'](**{name: said})
         if self.word() == 'shrugs':
             context.abort(grpc.StatusCode.UNKNOWN, 'it got lost in the mail')
-        for name in ('stdout', 'stderr'):
-            text = getattr(done, name)
-            for at in range(0, len(text), 1000):
-                yield M['ExecAnswer'](**{name: M['ExecBytes'](data=text[at:at + 1000])})
-            yield M['ExecAnswer'](**{name: M['ExecBytes'](close=True)})
-        yield M['ExecAnswer'](exited=True, result=M['Exit'](exit_code=done.returncode))
+        yield M['ExecAnswer'](exited=True, result=M['Exit'](exit_code=command.process.wait()))
 
     def usage(self, request, context):
         """Of each that is told it says one part more."""

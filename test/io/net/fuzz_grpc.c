@@ -1,4 +1,5 @@
-/* Any answer of HTTP, read as one of gRPC: its status, its header lines and trailers, its body. */
+/* Any answer of HTTP/2, read as one of gRPC: its status, its header lines and trailers, its body.
+ */
 #include "test/fuzz.h"
 
 #include "io/net/grpc_read.h"
@@ -7,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const int statuses[] = {200, 200, 200, 0, 404, 500};
     struct fuzz_input input = {data, size};
-    struct http_reply http = {0};
+    struct http2_reply http = {0};
     struct grpc_reply reply;
     const uint8_t *begin, *headers, *body;
     size_t begin_length, headers_length, body_length;
@@ -27,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     http.body = bytes;
     http.body_length = body_length;
     if (http.status == 0) {
-        http.end = HTTP_UNCONNECTED + begin[0] / COUNT_OF(statuses) % HTTP_OURS;
+        http.end = HTTP2_UNCONNECTED + begin[0] / COUNT_OF(statuses) % HTTP2_OURS;
         http.error.code = ERR_IO;
         (void)text_format(http.error.text, sizeof(http.error.text), "%s", lines);
     }

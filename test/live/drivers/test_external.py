@@ -7,11 +7,13 @@ The plugin is test/plugins/driver.py.  I-1, I-3, I-7, I-8, I-32.  In a whole run
 import json
 import os
 import signal
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
 from external import COUNTS, DriverNode, lacking  # noqa: E402
 from lib import events, exit_codes, milliseconds, start_ticks, tap, wait_for  # noqa: E402
+from sessions import Session, pids  # noqa: E402
 
 
 def the_node_has_it_and_its_tasks_run():
@@ -148,23 +150,42 @@ def tasks_wait_for_a_plugin_that_is_named_again():
     node.finish()
 
 
-def commands_run_in_its_tasks_without_input():
+def commands_run_in_its_tasks():
     node = DriverNode()
     node.begin()
     node.run()
     node.await_running()
     alloc = node.alloc('job', 'g')['ID']
 
-    def run(*words, flags=('-i=false', '-t=false')):
-        return node.cli('alloc', 'exec', *flags, '-task', 't', alloc, *words, check=False)
+    def run(*words):
+        return node.cli('alloc', 'exec', '-i=false', '-t=false', '-task', 't', alloc, *words, check=False)
 
     done = run('/bin/sh', '-c', 'echo $NOMAD_TASK_NAME; exit 3')
     assert (done.returncode, done.stdout) == (3, 't\n'), done
     done = run('/bin/sh', '-c', 'i=0; while [ $i -lt 10000 ]; do i=$((i+1)); echo line $i; done')
     assert done.stdout.split('\n')[:-1] == ['line %d' % (i + 1) for i in range(10000)]
-    done = run('/bin/cat', flags=('-i=true', '-t=true'))
-    assert done.returncode != 0 and 'gets no terminal and no input' in done.stdout, done
+    meows = b'meow\n' * 100000  # 500 kB there and back
+    done = subprocess.run([os.path.join(node.build, 'cairn'), 'alloc', 'exec', '-t=false', '-task', 't', alloc,
+                           '/bin/cat'], env=dict(os.environ, NOMAD_ADDR='http://127.0.0.1:%d' % node.port),
+                          input=meows, stdout=subprocess.PIPE, timeout=60, check=False)
+    assert (done.returncode, done.stdout == meows) == (0, True), (done.returncode, len(done.stdout))
+    script = ('tty; until [ "$(stty size)" = "33 111" ]; do sleep 0.05; done; read line; echo "got $line"; '
+              'cat; echo over; exit 5')
+    session = Session(node, alloc, 't', ['/bin/sh', '-c', script], tty=True)
+    session.hear_until('/dev/pts/')
+    session.send({'tty_size': {'height': 33, 'width': 111}})
+    session.type('meow\n')
+    session.hear_until('got meow')
+    session.send({'stdin': {'close': True}})
+    assert session.hear_all().code == 5 and b'over' in session.out['stdout'], session.out
+    left = Session(node, alloc, 't', ['/bin/sh', '-c', 'echo up; exec sleep 100015']).hear_until('up')
+    wait_for('it to be there', lambda: pids('sleep 100015'))
+    left.leave()
+    wait_for('what nobody listens to any more to end', lambda: not pids('sleep 100015'))
     node.misbehave('shrugs')
+    waiting = Session(node, alloc, 't', ['/bin/sh', '-c', 'read line; exit 4'])
+    waiting.type('its input stays open\n')
+    assert waiting.hear_all().code != 4 and 'it got lost in the mail' in waiting.closed[1], waiting.closed
     done = run('/bin/true')
     assert done.returncode != 0 and 'it got lost in the mail' in done.stdout, done
     node.misbehave(None)
@@ -212,7 +233,7 @@ def main():
                 an_end_is_told_once_whoever_was_away,
                 a_stop_goes_on_over_a_crash_and_ends_by_force,
                 tasks_wait_for_a_plugin_that_is_named_again,
-                commands_run_in_its_tasks_without_input,
+                commands_run_in_its_tasks,
                 what_its_tasks_use_is_what_the_driver_says])
 
 
