@@ -71,7 +71,7 @@ FINDERS = [
                [OUT + '/test/drivers/docker/test_images'], [OUT + '/test/inspect/test_words'],
                [OUT + '/test/fsm/test_consul'], [OUT + '/test/hooks/test_consul'],
                [OUT + '/test/hooks/test_connect'], [OUT + '/test/io/net/test_relay'],
-               [OUT + '/test/io/net/test_room']], 30),
+               [OUT + '/test/io/net/test_room'], [OUT + '/test/io/net/test_grpc']], 30),
     ('mounts', [[OUT + '/test/csi/test_volume_steps']], 90),
     ('stories', [[CAIRN, 'sim', '-story', os.path.basename(path)[:-len('.story')]]
                  for path in sorted(glob.glob(os.path.join(ROOT, 'sim/stories/*.story')))], 20),
