@@ -703,6 +703,9 @@ static int open_parts(struct daemon *daemon, struct err *err)
         code = api_new(&daemon->parts, &daemon->api, err);
     if (code < 0)
         return code;
+    char advertised[API_ADDRESS_SIZE];
+    api_advertised(daemon->api, advertised);
+    registrar_advertise(daemon->registrar, advertised);
     struct assign_plans plans = plans_of(&daemon->parts);
     daemon->seeking = seeking_new(&daemon->parts);
     struct servers_seek seek = {daemon->seeking == NULL ? NULL : seeking_begin, daemon->seeking};

@@ -26,6 +26,11 @@ bool api_is_loopback(const char *address);
 /* Where it listens, with the port that port 0 became: "127.0.0.1:4646". */
 const char *api_address(const struct api *api);
 
+enum { API_ADDRESS_SIZE = 120 };
+
+/* Where other programs on the network reach it, "host:port"; "": nobody does. */
+void api_advertised(const struct api *api, char to[API_ADDRESS_SIZE]);
+
 /* What servers are told of the node, and of ALLOC, in the form of io/rpc.h: new references; NULL:
  * there is no such alloc. */
 json_t *api_describe_node(struct api *api);

@@ -9,8 +9,7 @@
 
 #include <string.h>
 
-/* Where other programs on the network reach this API. */
-static void advertise(struct api *api, char to[API_ADDRESS_SIZE])
+void api_advertised(const struct api *api, char to[API_ADDRESS_SIZE])
 {
     const char *bound = api->parts->config->bind_address;
     const char *port = strrchr(api->address, ':');
@@ -45,7 +44,7 @@ json_t *api_node(struct api *api, unsigned parts)
 
     for (size_t i = 0; i < view.drivers_count; i++)
         drivers[i].since_unix_ns = health_since(&api->parts->health, &drivers[i]);
-    advertise(api, address);
+    api_advertised(api, address);
     view.devices = devices_list(api->parts);
     if ((parts & API_NODE_WHOLE) == 0) {
         json_t *stub = api_format_node_stub(&view, parts);

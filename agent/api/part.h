@@ -32,7 +32,6 @@ enum {
     API_STREAM_QUEUE_MAX = 128 << 10, /* bytes a reader may lag behind */
     API_STREAMS_BYTES_MAX = 16 << 20, /* and all readers together, but for a block of each */
     API_ARGUMENT_SIZE = 1024,
-    API_ADDRESS_SIZE = 120,
     API_SAFE_HEADERS = 2,
 };
 

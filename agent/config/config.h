@@ -65,8 +65,10 @@ struct config_consul {
     char service_auth_method[256], task_auth_method[256];
     bool client_auto_join; /* servers are looked for there when none is known that answers */
     char server_service_name[256]; /* that they are registered by, default "nomad" */
-    bool share_ssl;                /* tasks that are native in the mesh get the files of TLS */
-    uint64_t timeout_ms;           /* of one call, default 5 s */
+    bool auto_advertise; /* this node's API is registered there, by these names: Nomad's */
+    char client_service_name[256], client_http_check_name[256];
+    bool share_ssl;      /* tasks that are native in the mesh get the files of TLS */
+    uint64_t timeout_ms; /* of one call, default 5 s */
 };
 
 /* A plugin block of a program of its own, in plugin_dir. */

@@ -124,6 +124,13 @@ static void set_meta(struct config *config)
     }
 }
 
+/* TO, if it is empty, is WHAT, which fits. */
+static void default_to(char to[256], const char *what)
+{
+    if (to[0] == '\0')
+        (void)text_copy(to, 256, what);
+}
+
 int config_finish_consul(struct config *config, struct err *err)
 {
     struct config_consul *consul = &config->consul;
@@ -132,9 +139,13 @@ int config_finish_consul(struct config *config, struct err *err)
     if (!consul->used)
         return 0;
     set_meta(config);
-    if (consul->server_service_name[0] == '\0')
-        (void)text_copy(consul->server_service_name, sizeof(consul->server_service_name),
-                        "nomad"); /* fits */
+    default_to(consul->server_service_name, "nomad");
+    default_to(consul->client_service_name, "nomad-client");
+    default_to(consul->client_http_check_name, "Nomad Client HTTP Check");
+    if (consul->auto_advertise && config->bind_address[0] == '\0')
+        return err_set(err, ERR_INVALID,
+                       "consul.auto_advertise: the API has a socket and no address that others "
+                       "could be told (addresses { http = \"...\" })");
     if (consul->timeout_ms == 0)
         return err_set(err, ERR_INVALID, "consul.timeout must be longer than 0s");
     if ((consul->cert_file[0] == '\0') != (consul->key_file[0] == '\0'))

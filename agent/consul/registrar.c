@@ -5,6 +5,7 @@
 #include "agent/consul/script_checks.h"
 #include "agent/parts.h"
 #include "agent/services/catalogue.h"
+#include "io/log.h"
 #include "server/nomad/nomad.h"
 
 #include <stdlib.h>
@@ -86,6 +87,27 @@ struct registrar *registrar_new(struct parts *parts)
     registrar->scripts = script_checks_new(parts, registrar->consul);
     catalogue_listen(parts->catalogue, CATALOGUE_CONSUL, service_changed, registrar);
     return registrar;
+}
+
+void registrar_advertise(struct registrar *registrar, const char *address)
+{
+    if (registrar == NULL || !registrar->parts->config->consul.auto_advertise)
+        return;
+    const struct config *config = registrar->parts->config;
+    struct http_tls tls;
+    bool has_tls = config_tls(config, &tls);
+    const struct consul_api api = {.address = address,
+                                   .service = config->consul.client_service_name,
+                                   .check_name = config->consul.client_http_check_name,
+                                   .has_tls = has_tls,
+                                   .asks_certificates = has_tls && tls.ca_file != NULL};
+    json_t *registration = consul_api_registration(&api, registrar->config.node_id);
+
+    if (api.asks_certificates)
+        log_warn("consul", "who asks for the health of this node has to show a certificate, which "
+                           "Consul has none for: it is registered without a check");
+    consul_want(registrar->consul, registration, NULL);
+    json_decref(registration);
 }
 
 void registrar_free(struct registrar *registrar)

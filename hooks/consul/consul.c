@@ -230,6 +230,7 @@ static void consider(struct consul *consul, const char *id, const struct want *w
     const struct consul_config *config = consul->config;
     char alloc[UUID_TEXT_SIZE];
     bool has_alloc = consul_alloc_of(id, alloc);
+    bool is_api = text_starts_with(id, CONSUL_API_PREFIX);
     bool wanted = want != NULL && want->registration != NULL;
     struct consul_entry entry = {
         .wanted = wanted,
@@ -237,8 +238,8 @@ static void consider(struct consul *consul, const char *id, const struct want *w
         .same =
             wanted && there != NULL &&
             consul_is_same(want->registration, consul->services, consul->checks, want->tags_new),
-        .ours = has_alloc && consul_is_ours(there, config->node_id),
-        .known = want != NULL || (has_alloc && config->knows(config->ctx, alloc)),
+        .ours = (has_alloc || is_api) && consul_is_ours(there, config->node_id),
+        .known = want != NULL || is_api || (has_alloc && config->knows(config->ctx, alloc)),
         .of_another = text_ends_with(id, CONSUL_SIDECAR),
     };
     enum consul_call what = policy_consul_call(&entry, loop_now_ms() - consul->began_ms);

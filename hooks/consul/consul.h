@@ -70,6 +70,19 @@ void consul_beat(struct consul *consul, const char *id, enum consul_status statu
 /* False: the agent has not answered the last time that it was asked. */
 bool consul_is_reached(const struct consul *consul);
 
+/* --- the node itself (api.c) --- */
+
+/* All borrowed. */
+struct consul_api {
+    const char *address; /* "host:port" */
+    const char *service, *check_name;
+    bool has_tls, asks_certificates; /* of who connects */
+};
+
+/* What is wanted so that others find API of the node NODE_ID; a new reference.  Follows nomad
+ * v2.0.6 command/agent/agent.go `setupClient`, `agentHTTPCheck`. */
+json_t *consul_api_registration(const struct consul_api *api, const char *node_id);
+
 /* --- tokens (tokens.c) --- */
 
 /* Asks for tokens and gives them back; CONFIG is borrowed, its callbacks are not used. */

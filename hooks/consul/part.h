@@ -53,6 +53,9 @@ bool consul_is_same(const json_t *wanted, const json_t *services, const json_t *
  * overridden, unless TAGS; a new reference. */
 json_t *consul_merge(const json_t *wanted, const json_t *there, bool tags);
 
+/* How Nomad calls the clients it registers. */
+#define CONSUL_API_PREFIX "_nomad-client-"
+
 /* True if THERE is one that the node NODE_ID has registered. */
 bool consul_is_ours(const json_t *there, const char *node_id);
 

@@ -136,7 +136,7 @@ static void test_what_nomad_has_and_we_have_not_is_refused_by_name(void **state)
 
     refuse(fixture, "a.hcl", "consul {\n  namespace = \"n\"\n}\n",
            "a.hcl:2:3:", "namespace is not available in this release");
-    refuse(fixture, "a.hcl", "consul {\n  auto_advertise = true\n}\n",
+    refuse(fixture, "a.hcl", "consul {\n  server_auto_join = true\n}\n",
            "a.hcl:2:3:", "only false is available");
     refuse(fixture, "a.hcl", "vault {}\n", "a.hcl:1:1:", "vault is not available");
     refuse(fixture, "a.hcl", "client {\n  network_speed = 100\n}\n",
@@ -172,6 +172,25 @@ static void test_who_looks_for_servers_in_consul_has_some(void **state)
                                    "consul {\n  client_auto_join = true\n}\n"),
                      ERR_INVALID);
     assert_non_null(strstr(fixture->scratch->err.text, "those of its servers"));
+}
+
+static void test_who_is_advertised_has_an_address(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct config_consul *consul = &fixture->config.consul;
+
+    assert_int_equal(finish_consul(fixture, "consul {\n  timeout = \"1s\"\n}\n"), 0);
+    assert_false(consul->auto_advertise);
+    assert_int_equal(finish_consul(fixture, "consul {\n  auto_advertise = true\n"
+                                            "  client_http_check_name = \"up\"\n}\n"),
+                     0);
+    assert_true(consul->auto_advertise);
+    assert_string_equal(consul->client_service_name, "nomad-client");
+    assert_string_equal(consul->client_http_check_name, "up");
+    assert_int_equal(finish_consul(fixture, "addresses {\n  http = \"unix:///run/c.sock\"\n}\n"
+                                            "consul {\n  auto_advertise = true\n}\n"),
+                     ERR_INVALID);
+    assert_non_null(strstr(fixture->scratch->err.text, "no address that others"));
 }
 
 static void test_servers_are_addresses_that_get_a_port(void **state)
@@ -1014,6 +1033,7 @@ int main(void)
         TEST(test_a_token_is_the_line_of_its_file),
         TEST(test_what_nomad_has_and_we_have_not_is_refused_by_name),
         TEST(test_who_looks_for_servers_in_consul_has_some),
+        TEST(test_who_is_advertised_has_an_address),
         TEST(test_servers_are_addresses_that_get_a_port),
         TEST(test_more_servers_than_can_be_asked_are_refused),
         TEST(test_a_pool_is_one_of_servers),

@@ -4,6 +4,7 @@ what offers them runs, through crashes of the daemon and of Consul, and nothing 
 others; deployments, restarts and scripts by its checks."""
 import os
 import sys
+import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))
 from consul import Consul  # noqa: E402
@@ -403,6 +404,40 @@ def scripts_run_in_their_task_and_their_ends_are_told():
     finish(node, consul)  # which finds no script left
 
 
+def the_api_of_a_node_is_offered_if_it_says_so():
+    consul = Consul()
+    node = open_node(consul, '  auto_advertise = true\n')
+    wait_for('it to be offered', lambda: consul.named('nomad-client'))
+    one, = consul.named('nomad-client')
+    assert (one['Address'], one['Port'], one['Tags']) == ('127.0.0.1', node.port, ['http']), one
+    asks = consul.checks_of('nomad-client')[0]['Asked']
+    assert (asks['Name'], asks['Interval'], asks['Timeout']) == ('Nomad Client HTTP Check', '10s', '5s'), asks
+    assert asks['HTTP'].startswith('http://127.0.0.1:%d/' % node.port), asks
+    with urllib.request.urlopen(asks['HTTP'], timeout=10) as answer:
+        assert answer.status == 200
+    node.run_job(job_of(sleeper(), Services=[offer('web')]))
+    wait_for('a service beside it', lambda: consul.names() == ['nomad-client', 'web'])
+    node.kill()
+    told = consul.changes()
+    consul.services['_nomad-client-other'] = dict(one, ID='_nomad-client-other', Meta={'cairn-node': 'other'})
+    asked = consul.count('/v1/agent/services')
+    node.start()
+    wait_for('two rounds', lambda: consul.count('/v1/agent/services') > asked)
+    wait_for('the checks to be read', lambda: consul.calls[-1][1] == '/v1/agent/checks')
+    assert consul.changes() == told
+    node.kill()
+    with open(node.config, encoding='utf-8') as file:
+        text = file.read()
+    with open(node.config, 'w', encoding='utf-8') as file:
+        file.write(text.replace('auto_advertise = true', 'auto_advertise = false'))
+    node.start()
+    wait_for('its own to be taken away', lambda: not [one for one in consul.named('nomad-client')
+                                                      if one['Meta']['cairn-node'] != 'other'])
+    assert consul.names() == ['nomad-client', 'web']
+    finish(node, consul, ['_nomad-client-other'])
+    consul.stop()
+
+
 def what_is_not_there_is_refused_by_name():
     consul = Consul()
     node = open_node(consul)
@@ -434,6 +469,7 @@ if __name__ == '__main__':
         one_that_consul_never_finds_well_fails_at_its_deadline,
         what_consul_finds_unwell_is_restarted,
         scripts_run_in_their_task_and_their_ends_are_told,
+        the_api_of_a_node_is_offered_if_it_says_so,
         what_is_not_there_is_refused_by_name,
         a_newer_consul_is_found_by_the_next_reading_and_what_waited_runs,
     ]))
