@@ -48,6 +48,7 @@ static const struct cli_verb *const verbs[] = {
     &cli_node_eligibility,
     &cli_node_drain,
     &cli_node_meta,
+    &cli_node_config,
     &cli_plugin_status,
     &cli_volume_status,
     &cli_volume_init,

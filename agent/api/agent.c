@@ -159,6 +159,35 @@ void api_agent_servers(struct api_request *request)
     api_reply(request, list);
 }
 
+void api_agent_set_servers(struct api_request *request)
+{
+    struct nomad *session = request->api->parts->nomad;
+    char places[NOMAD_SERVERS_MAX][NOMAD_ADDRESS_SIZE];
+    const char *text;
+    size_t count = 0;
+
+    if (session == NULL) {
+        api_refuse(request, 501, "This node has no servers: it is its own control plane");
+        return;
+    }
+    for (; (text = http_query_again(request->exchange, "address", count)) != NULL; count++) {
+        if (count == NOMAD_SERVERS_MAX) {
+            api_refuse(request, 400, "More than %d servers", NOMAD_SERVERS_MAX);
+            return;
+        }
+        if (!config_server(text, places[count])) {
+            api_refuse(request, 400, "\"%.100s\" is no address, as in \"10.0.0.1:4647\"", text);
+            return;
+        }
+    }
+    if (count == 0) {
+        api_refuse(request, 400, "Missing server address (address=HOST:PORT)");
+        return;
+    }
+    nomad_set_servers(session, places, count);
+    api_reply_nothing(request);
+}
+
 void api_status_leader(struct api_request *request)
 {
     api_reply(request, json_string(request->api->address));

@@ -566,7 +566,7 @@ api_handler api_nodes_list, api_node_get, api_node_allocations, api_node_drain,
 api_handler api_alloc_snapshot;
 api_handler api_fs_list, api_fs_stat, api_fs_cat, api_fs_readat, api_fs_stream, api_fs_logs;
 api_handler api_agent_self, api_agent_health, api_agent_members, api_agent_servers,
-    api_agent_monitor, api_status_leader, api_status_peers, api_regions, api_namespaces,
-    api_namespace_get, api_metrics, api_event_stream;
+    api_agent_set_servers, api_agent_monitor, api_status_leader, api_status_peers, api_regions,
+    api_namespaces, api_namespace_get, api_metrics, api_event_stream;
 
 #endif

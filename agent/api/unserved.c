@@ -99,7 +99,9 @@ bool api_is_decided_here(struct api_request *request)
 {
     const struct nomad *session = request->api->parts->nomad;
     const struct api_route *route = request->route;
-    bool changes = (route->methods & API_GET) == 0 && !text_starts_with(route->path, "/v1/client/");
+    bool changes = (route->methods & API_GET) == 0 &&
+                   !text_starts_with(route->path, "/v1/client/") &&
+                   !text_equal(route->path, "/v1/agent/servers");
     struct nomad_standing standing;
 
     if (session == NULL || (is_of_clients(route->path) && !changes))

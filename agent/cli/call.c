@@ -80,6 +80,21 @@ const char *cli_path(const struct cli *cli, char to[CLI_URL_SIZE], const char *f
     return to;
 }
 
+bool cli_query(char path[CLI_URL_SIZE], const char *name, const char *value)
+{
+    const char *begin = strchr(path, '?') == NULL ? "?" : "&";
+    size_t need = strlen(path) + strlen(begin) + strlen(name) + strlen("=") + 3 * strlen(value);
+
+    if (need + 4 >= CLI_URL_SIZE)
+        return false;
+    (void)text_append(path, CLI_URL_SIZE, begin); /* there is room, also if all is escaped */
+    (void)text_append(path, CLI_URL_SIZE, name);
+    (void)text_append(path, CLI_URL_SIZE, "=");
+    size_t used = strlen(path);
+    (void)append_escaped(path + used, CLI_URL_SIZE - used, value);
+    return true;
+}
+
 /* --- where the agent is --- */
 
 enum { WHOLE_URL_SIZE = CLI_URL_SIZE + 256 };

@@ -106,6 +106,9 @@ int cli_stream(struct cli *cli, const char *path,
  * appended. */
 const char *cli_path(const struct cli *cli, char to[CLI_URL_SIZE], const char *format, ...);
 
+/* Appends NAME=VALUE, which is escaped, to the query of PATH; false: it has no room. */
+bool cli_query(char path[CLI_URL_SIZE], const char *name, const char *value);
+
 /* A connection to the agent as it is, and what it is called in requests. */
 int cli_dial(struct cli *cli, struct http_line **ret_line, char ret_host[256]);
 

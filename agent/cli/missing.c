@@ -20,7 +20,6 @@ static const struct {
     {"job",        "init",           "README.md has jobs to begin with"},
     {"alloc",      "pause",          "schedules of tasks are of Nomad Enterprise"},
     {"service",    "delete",         "a service goes with what offers it; use: cairn alloc stop"},
-    {"node",       "config",         "the agent has no servers that could be changed"},
     {"node",       "identity",       no_keys},
     {"node",       "intro",          no_servers},
     {"node",       "pool",           "there is one pool of nodes here, \"default\""},

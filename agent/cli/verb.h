@@ -61,7 +61,8 @@ extern const struct cli_verb cli_deployment_list, cli_deployment_status, cli_dep
     cli_deployment_pause, cli_deployment_resume, cli_deployment_fail;
 extern const struct cli_verb cli_alloc_status, cli_alloc_logs, cli_alloc_restart, cli_alloc_signal,
     cli_alloc_stop, cli_alloc_fs, cli_alloc_exec, cli_alloc_checks;
-extern const struct cli_verb cli_node_status, cli_node_eligibility, cli_node_drain, cli_node_meta;
+extern const struct cli_verb cli_node_status, cli_node_eligibility, cli_node_drain, cli_node_meta,
+    cli_node_config;
 extern const struct cli_verb cli_operator_metrics;
 extern const struct cli_verb cli_plugin_status;
 extern const struct cli_verb cli_volume_status, cli_volume_init, cli_volume_register,

@@ -220,6 +220,10 @@ bool config_has_servers(const struct config *config);
 size_t config_servers(const struct config *config, char ret_text[SERVERS_TEXT_SIZE],
                       const char *ret_servers[NOMAD_SERVERS_MAX]);
 
+/* SERVER, which is "host", "host:port", "v6", "[v6]" or "[v6]:port", with its port; false: it is
+ * none of these. */
+bool config_server(const char *server, char to[NOMAD_ADDRESS_SIZE]);
+
 /* What of tls is for the HTTP server, borrowed from CONFIG; false: it speaks plain HTTP. */
 bool config_tls(const struct config *config, struct http_tls *ret_tls);
 

@@ -24,8 +24,7 @@ size_t config_servers(const struct config *config, char ret_text[SERVERS_TEXT_SI
     return count;
 }
 
-/* "host", "host:port", "v6", "[v6]", "[v6]:port". */
-static bool add_port(const char *server, char to[NOMAD_ADDRESS_SIZE])
+bool config_server(const char *server, char to[NOMAD_ADDRESS_SIZE])
 {
     const char *first = strchr(server, ':'), *last = strrchr(server, ':');
     bool is_six = first != last || server[0] == '[', bracketed = server[0] == '[';
@@ -74,7 +73,7 @@ int config_finish_servers(struct config *config, struct err *err)
         return err_set(err, ERR_INVALID, "client.servers: these are %zu, and %d is the most", count,
                        NOMAD_SERVERS_MAX);
     for (size_t i = 0; i < count; i++) {
-        if (!add_port(servers[i], one))
+        if (!config_server(servers[i], one))
             return err_set(err, ERR_INVALID,
                            "client.servers: \"%s\" is no address, as in \"10.0.0.1:4647\"",
                            servers[i]);

@@ -105,6 +105,13 @@ void nomad_found(struct nomad *nomad, const char (*places)[NOMAD_ADDRESS_SIZE], 
     arm(nomad);
 }
 
+void nomad_set_servers(struct nomad *nomad, const char (*places)[NOMAD_ADDRESS_SIZE], size_t count)
+{
+    servers_set(nomad, places, count);
+    registration_found(nomad);
+    arm(nomad);
+}
+
 void nomad_start(struct nomad *nomad)
 {
     allocs_begin(nomad);

@@ -83,6 +83,10 @@ void nomad_wake(struct nomad *nomad);
  * answered since they were looked for. */
 void nomad_found(struct nomad *nomad, const char (*places)[NOMAD_ADDRESS_SIZE], size_t count);
 
+/* The servers are those at PLACES, 1 to NOMAD_SERVERS_MAX, whoever was known before: the first one
+ * is asked next.  They say who they are when they answer. */
+void nomad_set_servers(struct nomad *nomad, const char (*places)[NOMAD_ADDRESS_SIZE], size_t count);
+
 /* These take NULL, of a node without servers.  EVENT was committed. */
 void nomad_note(struct nomad *nomad, const struct journal_event *event);
 

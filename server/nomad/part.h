@@ -174,6 +174,9 @@ void servers_abandon(struct nomad *nomad, const char *method);
  * new. */
 bool servers_add(struct nomad *nomad, const char (*places)[NOMAD_ADDRESS_SIZE], size_t count);
 
+/* PLACES, and no others. */
+void servers_set(struct nomad *nomad, const char (*places)[NOMAD_ADDRESS_SIZE], size_t count);
+
 /* Takes the list of an answer of theirs; the one that was asked stays the first, if it is in it. */
 void servers_learn(struct nomad *nomad, const json_t *list);
 

@@ -231,6 +231,15 @@ bool servers_add(struct nomad *nomad, const char (*places)[NOMAD_ADDRESS_SIZE], 
     return true;
 }
 
+void servers_set(struct nomad *nomad, const char (*places)[NOMAD_ADDRESS_SIZE], size_t count)
+{
+    check(count > 0 && count <= NOMAD_SERVERS_MAX);
+    memcpy(nomad->servers, places, count * NOMAD_ADDRESS_SIZE);
+    nomad->servers_count = count;
+    say(&nomad->config.say, SAY_INFO, "server", "servers are said count=%zu first=%s", count,
+        text_value(nomad->servers[0]));
+}
+
 void servers_end(struct nomad *nomad)
 {
     for (struct asked *asked = nomad->asked; asked != NULL; asked = asked->next) {

@@ -133,6 +133,29 @@ static void test_no_more_servers_are_known_than_there_is_room_for(void **state)
         assert_string_equal(nomad_server(session->nomad, i), places[i]);
 }
 
+static void test_servers_that_are_said_are_asked_whoever_was_known(void **state)
+{
+    struct small_session *session = *state;
+    char places[1][NOMAD_ADDRESS_SIZE] = {"c:4647"};
+    struct nomad_standing standing;
+
+    pass(session, 10);
+    fail_call(session, "Node.Register", ERR_AGAIN, "nobody listens");
+    nomad_set_servers(session->nomad, places, 1);
+    pass(session, 0);
+    assert_string_equal(waits(session, "Node.Register")->server, "c:4647");
+    json_decref(answer(session, "Node.Register", node_reply(1)));
+    pass(session, 1000);
+    json_decref(answer(session, "Node.UpdateStatus", node_reply(2)));
+    assert_string_equal(nomad_server(session->nomad, 0), "a:4647"); /* they say who they are */
+    memcpy(places[0], "d:4647", sizeof("d:4647"));
+    nomad_set_servers(session->nomad, places, 1); /* although the others answer */
+    nomad_describe(session->nomad, &standing);
+    assert_int_equal(standing.servers_count, 1);
+    pass(session, 1000);
+    assert_string_equal(waits(session, "Node.UpdateStatus")->server, "d:4647");
+}
+
 static void test_a_node_that_is_not_known_registers_again(void **state)
 {
     struct small_session *session = *state;
@@ -785,6 +808,7 @@ int main(void)
         SESSION_TEST(test_a_node_that_knows_no_server_asks_the_first_that_is_found),
         SESSION_TEST(test_what_is_found_too_late_is_not_asked),
         SESSION_TEST(test_no_more_servers_are_known_than_there_is_room_for),
+        SESSION_TEST(test_servers_that_are_said_are_asked_whoever_was_known),
         SESSION_TEST(test_a_node_that_is_not_known_registers_again),
         SESSION_TEST(test_a_node_that_is_denied_registers_again_and_ever_later),
         SESSION_TEST(test_servers_that_name_no_time_are_not_overrun),

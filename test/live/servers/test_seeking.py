@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """A node that knows no server asks Consul for them, and asks again when none that it knows answers any
-more; what runs there goes on meanwhile."""
+more, or is told of others; what runs there goes on meanwhile."""
 import os
 import sys
 
@@ -91,9 +91,32 @@ def consul_that_is_away_or_says_nonsense_is_asked_again():
     consul.stop()
 
 
+def who_is_told_of_other_servers_asks_these():
+    with Servers() as servers:
+        node = Node(config='client {\n  servers = ["127.0.0.1:1"]\n}\n')
+        os.chmod(node.dir, 0o711)
+        node.start()
+        wait_for('nobody to answer', lambda: told(node, 'a call fails') > 0)
+        assert node.cli('node', 'config', '-servers').stdout == '127.0.0.1:1\n'
+        for wrong, why in ((['a b'], 'is no address'), ([], 'give -servers'), (['127.0.0.1:2'] * 65, 'More than 64')):
+            done = node.cli('node', 'config', '-update-servers', *wrong, check=False)
+            assert done.returncode != 0 and why in done.stdout, done
+        assert node.get('/v1/agent/servers') == ['127.0.0.1:1']
+        node.cli('node', 'config', '-update-servers', '127.0.0.1:2', *servers.addresses)
+        wait_for('the node to be ready', lambda: is_ready(servers))
+        wait_for('the list to be theirs', lambda: node.get('/v1/agent/servers') == servers.addresses)
+        finish(servers, node)
+    alone = Node()
+    alone.start()
+    done = alone.cli('node', 'config', '-update-servers', '127.0.0.1', check=False)
+    assert done.returncode != 0 and 'its own control plane' in done.stdout, done
+    alone.finish()
+
+
 if __name__ == '__main__':
     sys.exit(tap([
         servers_are_found_whenever_consul_knows_them,
         servers_that_have_moved_are_found_again,
         consul_that_is_away_or_says_nonsense_is_asked_again,
+        who_is_told_of_other_servers_asks_these,
     ]))
