@@ -24,9 +24,9 @@ enum {
     HEADERS_COUNT_MAX = 8,
     WINDOW = 1 << 20, /* that the peer may send before it hears from us */
     READ_BYTES = 16 << 10,
-    READS = 8, /* in a turn of the loop */
-    QUEUE_MS = 20,
-    QUEUE_LONGEST_MS = 10 * 1000, /* that a listener may leave us in its queue's own queue */
+    READS = 8,                   /* in a turn of the loop */
+    FULL_MS = 20,                /* until a listener whose queue is full is tried again */
+    FULL_LONGEST_MS = 10 * 1000, /* that it may be */
 };
 
 struct http2_client {
@@ -384,10 +384,9 @@ static void connect_now(struct http2_request *request)
     }
     int os = errno;
     bool is_queued = request->fd >= 0 && (os == EAGAIN || os == EINTR);
-    if (is_queued && (request->queued_ms == 0 || now_ms < request->queued_ms + QUEUE_LONGEST_MS)) {
+    if (is_queued && (request->queued_ms == 0 || now_ms < request->queued_ms + FULL_LONGEST_MS)) {
         request->queued_ms = request->queued_ms == 0 ? now_ms : request->queued_ms;
-        io_timer_start(request->client->loop, &request->again, now_ms + QUEUE_MS, on_again,
-                       request);
+        io_timer_start(request->client->loop, &request->again, now_ms + FULL_MS, on_again, request);
         return;
     }
     finish(request, HTTP2_UNCONNECTED, ERR_AGAIN, strerror(os));
