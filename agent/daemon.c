@@ -25,6 +25,7 @@
 #include "agent/servers/servers.h"
 #include "agent/services/catalogue.h"
 #include "agent/services/facts.h"
+#include "agent/settings.h"
 #include "agent/tasks/tasks.h"
 #include "agent/world.h"
 #include "hooks/hosted/hosted.h"
@@ -65,7 +66,6 @@ enum {
     RESERVE_BYTES = 8 << 20,
     FIND_PLUGINS_MS = 500,
     KNOWN_MS = 5000, /* all else that is looked at answers before, or does not */
-    PULL_REPORT_MS = 2 * 60 * 1000,
 };
 
 /* --- parts --- */
@@ -289,26 +289,8 @@ static int open_hooks(struct daemon *daemon, struct err *err)
     struct parts *parts = &daemon->parts;
     const struct config *config = parts->config;
 
-    daemon->network = (struct hooks_network){
-        .state_dir = daemon->network_dir,
-        .run_dir = "/run/netns",
-        .mark = parts->node.mark,
-        .cni_path = config->cni_path,
-        .cni_config_dir = config->cni_config_dir,
-        .bridge_name = config->bridge_name,
-        .bridge_subnet = config->bridge_subnet,
-        .bridge_subnet_ipv6 = config->bridge_subnet_ipv6,
-        .bridge_hairpin = config->bridge_hairpin,
-        .maps_host_ip = !config->bind_wildcard || config->host_networks_count > 0,
-    };
-    daemon->fetch = (struct hooks_fetch){
-        .program = config->fetch_path,
-        .variables = config->artifact_variables,
-        .timeout_ms = config->artifact_timeout_ms,
-        .bytes_max = config->artifact_bytes_max,
-        .unpacked_bytes_max = config->artifact_unpacked_max,
-        .entries_max = config->artifact_entries_max,
-    };
+    daemon->network = settings_of_networks(parts, daemon->network_dir);
+    daemon->fetch = settings_of_artifacts(config);
     daemon->templates =
         (struct hooks_templates){.ctx = parts, .changed = perform_changed, .waits = perform_waits};
     daemon->signer = (struct hooks_signer){.ctx = parts, .sign = sign};
@@ -358,64 +340,12 @@ static int open_rooms(struct daemon *daemon, struct err *err)
 
     externals_open(parts);
     parts->devices = devices_new();
-    struct drivers_config drivers = {
-        .loop = parts->loop,
-        .state_dir = config->state_dir,
-        .node_mark = parts->node.mark,
-        .cgroup_parent = config->cgroup_parent,
-        .shim_path = config->shim_path,
-        .allowlist = config->driver_allowlist,
-        .denylist = config->driver_denylist,
-        .raw_exec_enabled = config->raw_exec_enabled,
-        .cgroup_mode = cgroup_mode(),
-        .raw_exec_no_cgroups = config->raw_exec_no_cgroups,
-        .raw_exec_denied = {config->raw_exec_denied_uids, config->raw_exec_denied_gids},
-        .raw_exec_denied_env = config->raw_exec_denied_env,
-        .exec = {.denied = {config->exec_denied_uids, config->exec_denied_gids},
-                 .disabled = !config->exec_enabled,
-                 .allowed_capabilities = config->exec_allow_caps,
-                 .shares_pids = config->exec_host_pids,
-                 .shares_ipc = config->exec_host_ipc,
-                 .root = config->chroot_env},
-        .java = {.disabled = !config->java_enabled,
-                 .allowed_capabilities = config->java_allow_caps,
-                 .shares_pids = config->java_host_pids,
-                 .shares_ipc = config->java_host_ipc,
-                 .root = config->chroot_env},
-        .mock = {.enabled = config->mock_enabled,
-                 .shuts_down = config->mock_shuts_down,
-                 .shutdown_after_ms = config->mock_shutdown_after_ms},
-        .docker = {.socket = config->docker_endpoint + strlen("unix://"),
-                   .auth_config = config->docker_auth_config,
-                   .auth_helper = config->docker_auth_helper,
-                   .allow_privileged = config->docker_privileged,
-                   .volumes_enabled = config->docker_volumes,
-                   .logs_disabled = config->docker_no_logs,
-                   .allowed_capabilities = config->docker_allow_caps,
-                   .allowed_runtimes = config->docker_runtimes,
-                   .pids_limit = config->docker_pids_limit,
-                   .pull_timeout_ms = config->docker_pull_timeout_ms,
-                   .pull_activity_timeout_ms = config->docker_pull_activity_timeout_ms,
-                   .usable_mhz = parts->node.room.cpu_mhz,
-                   .cores = parts->node.facts.cpu_cores,
-                   .pull_report_ms = PULL_REPORT_MS,
-                   .collects_images = config->docker_collects_images,
-                   .image_delay_ms = config->docker_image_delay_ms,
-                   .strays = {.are_left = !config->docker_dangling_removed,
-                              .are_only_said = config->docker_dangling_said,
-                              .period_ms = config->docker_dangling_period_ms,
-                              .grace_ms = config->docker_dangling_grace_ms}},
-        .plugins = parts->programs,
-        .node_name = parts->node.known.name,
-        .node_id = parts->node.known.id,
-        .node_mhz = parts->node.facts.cpu_mhz * parts->node.facts.cpu_cores,
-        .files_soft = daemon->process.files_soft,
-        .on_exit = perform_exit,
-        .on_said = perform_said,
-        .on_change = drivers_changed,
-        .ctx = parts,
-    };
-
+    struct drivers_config drivers = settings_of_drivers(parts);
+    drivers.files_soft = daemon->process.files_soft;
+    drivers.on_exit = perform_exit;
+    drivers.on_said = perform_said;
+    drivers.on_change = drivers_changed;
+    drivers.ctx = parts;
     parts->drivers = drivers_new(&drivers, err);
     if (parts->drivers == NULL)
         return err->code;
