@@ -231,7 +231,7 @@ void grpc_read(const struct http2_reply *http, struct grpc_words *words,
 
     *ret_reply = (struct grpc_reply){.sent = true, .detail = detail};
     detail[0] = '\0';
-    if (http->status == 0) {
+    if (http->end != HTTP2_WHOLE) {
         read_end(ret_reply, http);
         return;
     }

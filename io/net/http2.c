@@ -102,9 +102,8 @@ static void finish(struct http2_request *request, enum http2_end end, int code, 
 static void deliver(struct http2_request *request)
 {
     struct http2_client *client = request->client;
-    bool is_whole = request->end == HTTP2_WHOLE;
     const struct http2_reply reply = {.end = request->end,
-                                      .status = is_whole ? request->status : 0,
+                                      .status = request->status,
                                       .headers = buffer_text(&request->reply_headers),
                                       .body = buffer_text(&request->reply_body),
                                       .body_length = buffer_length(&request->reply_body),

@@ -33,7 +33,7 @@ enum http2_end {
 /* What is borrowed is so until the callback returns. */
 struct http2_reply {
     enum http2_end end;
-    int status;          /* 0 unless the answer is whole */
+    int status;          /* of a whole answer, three digits of any kind */
     const char *headers; /* "name: value" lines with their \r\n, trailers behind them; borrowed */
     const char *body;    /* borrowed, NUL behind it */
     size_t body_length;

@@ -546,7 +546,8 @@ static void test_answer_of_http_without_a_status(void **state)
     } answers[] = {
         {":status: 400", GRPC_INTERNAL},          {":status: 401", GRPC_UNAUTHENTICATED},
         {":status: 403", GRPC_PERMISSION_DENIED}, {":status: 404", GRPC_UNIMPLEMENTED},
-        {":status: 503", GRPC_UNAVAILABLE},       {":status: 500", GRPC_UNKNOWN},
+        {":status: 503", GRPC_UNAVAILABLE},       {":status: 000", GRPC_UNKNOWN},
+        {":status: 500", GRPC_UNKNOWN},
     };
     struct raw_peer *peer = *state;
 
