@@ -79,7 +79,10 @@ struct grpc_call {
 /* What is borrowed is so until the callback returns. */
 struct grpc_reply {
     enum grpc_status status; /* the peer's, or what gRPC calls the way the call has failed */
-    bool answered;      /* the peer has said so: what was asked for is not under way any more */
+    /* The peer has said so: what was asked for is not under way any more.  Of
+     * GRPC_DEADLINE_EXCEEDED never: who says that has waited for it, as we have, and may be heard
+     * before we give up. */
+    bool answered;
     bool sent;          /* false: the peer has heard nothing of it */
     const char *detail; /* the peer's own words, borrowed: UTF-8, cut, "" if there are none */
     const void *more;   /* a google.rpc.Status that came with an error, borrowed; NULL: none */

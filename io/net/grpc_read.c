@@ -111,10 +111,11 @@ static void read_status(struct grpc_reply *reply, const char *value, size_t leng
     char digits[4] = "";
     uint64_t number;
 
-    reply->answered = true;
     if (length < sizeof(digits))
         memcpy(digits, value, length);
-    if (!text_to_u64(digits, &number) || number >= GRPC_STATUS_COUNT)
+    bool is_known = text_to_u64(digits, &number) && number < GRPC_STATUS_COUNT;
+    reply->answered = !is_known || number != GRPC_DEADLINE_EXCEEDED;
+    if (!is_known)
         fail(reply, GRPC_UNKNOWN, "its status \"%.*s\" is none of gRPC",
              (int)(length < 20 ? length : 20), value);
     else if (number != GRPC_OK)

@@ -477,6 +477,10 @@ static void test_error_comes_in_trailers_alone_or_behind(void **state)
     assert_failed(peer, GRPC_ABORTED, ERR_AGAIN, true, "ABORTED: pending");
     assert_true(peer->last.error.recoverable);
 
+    say_error(peer, "grpc-status: 4", "grpc-message: too late"); /* what it does goes on, maybe */
+    call_and_wait(peer);
+    assert_failed(peer, GRPC_DEADLINE_EXCEEDED, ERR_TIMEOUT, false, "DEADLINE_EXCEEDED: too late");
+
     say_settings(peer); /* the last line counts */
     say_headers(peer, 0, LINES(":status: 200", "grpc-status: 0"));
     say_frame(peer, DATA, 0, 1, "\0\0\0\0\0", 5);
