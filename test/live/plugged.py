@@ -75,6 +75,13 @@ class PluginNode(Node):
     def await_ready(self):
         return self.await_state('READY')['Pid']
 
+    def await_another(self, pid):
+        """One is ready that is not PID, both of which it says in one answer."""
+        def is_another():
+            plugin = self.plugin() or {}
+            return plugin.get('State') == 'READY' and plugin['Pid'] != pid
+        wait_for('another one', is_another, 30)
+
     def processes(self):
         """Those of plugins of this node: whoever runs with its directory on the command line."""
         found = []

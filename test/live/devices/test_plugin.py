@@ -67,7 +67,7 @@ def the_next_daemon_takes_it_over():
     assert node.await_ready() == pid
     # It goes on being watched, though it is nobody's child.
     os.kill(pid, signal.SIGKILL)
-    wait_for('another one', lambda: node.state() == 'READY' and node.plugin()['Pid'] != pid, 30)
+    node.await_another(pid)
     assert len(node.processes()) == 1, node.processes()
     node.await_instances({'a': True, 'b': True})
     node.close()
@@ -85,7 +85,7 @@ def both_die_at_once_and_at_any_moment():
     node.kill()
     node.kill_plugin()
     node.start()
-    wait_for('another one', lambda: node.state() == 'READY' and node.plugin()['Pid'] != pid, 30)
+    node.await_another(pid)
     assert len(node.processes()) == 1, node.processes()
     node.close()
 
@@ -97,7 +97,7 @@ def another_configuration_is_another_process():
     node.kill()
     node.write(plugin='directory = "%s"\n    limit = 8' % node.devices)
     node.start()
-    wait_for('another one', lambda: node.state() == 'READY' and node.plugin()['Pid'] != pid, 30)
+    node.await_another(pid)
     assert json.loads(node.lines('config')[-1])['limit'] == 8
     assert start_ticks(pid) is None
     # Nobody names it any more: it ends, and nothing of it stays.

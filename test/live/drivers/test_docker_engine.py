@@ -131,6 +131,7 @@ def crashes_of_the_daemon_and_of_the_engine_are_no_ends():
         node.kill()
         node.start()
         assert wait_for('it to run on', node.running)['StartedAt'] == before['StartedAt']
+    heard = len(log_of(node).split())
     ENGINE.stop()  # which lets containers live
     node.kill()
     node.start()
@@ -143,7 +144,10 @@ def crashes_of_the_daemon_and_of_the_engine_are_no_ends():
     state = wait_for('its end', node.dead, limit_s=60)
     assert exit_codes(state) == [7] and state['Restarts'] == 0, state
     numbers = [int(word) for word in log_of(node).split()]
-    assert numbers == list(range(1, len(numbers) + 1)), numbers[:50]
+    lost = sorted(set(range(1, numbers[-1] + 1)) - set(numbers))
+    assert numbers == sorted(set(numbers)), numbers  # nothing twice
+    # But for what the Engine has read when it is told to stop, and does not write down any more.
+    assert not lost or (heard < lost[0] and lost[-1] <= said and len(lost) < 5), (heard, lost, said)
     finish(node)
 
 
