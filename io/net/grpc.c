@@ -189,7 +189,6 @@ struct grpc_request *grpc_start(struct loop *loop, const struct grpc_call *call,
     size_t frame_length;
     unsigned char *frame = frame_of(call->message, call->message_length, &frame_length);
     const struct http2_call http = {.unix_socket = call->unix_socket,
-                                    .method = "POST",
                                     .path = call->method,
                                     .headers = headers,
                                     .headers_count = COUNT_OF(headers) - (endless ? 1 : 0),

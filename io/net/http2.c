@@ -474,9 +474,9 @@ static void open_session(struct http2_request *request, const struct http2_call 
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, WINDOW},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, HTTP2_HEADERS_MAX},
     };
-    nghttp2_nv pairs[4 + HEADERS_COUNT_MAX] = {
-        pair(":method", call->method), pair(":scheme", "http"), pair(":authority", "localhost"),
-        pair(":path", call->path)};
+    nghttp2_nv pairs[4 + HEADERS_COUNT_MAX] = {pair(":method", "POST"), pair(":scheme", "http"),
+                                               pair(":authority", "localhost"),
+                                               pair(":path", call->path)};
     const nghttp2_data_provider body = {.read_callback = on_want};
     nghttp2_session_callbacks *callbacks;
 

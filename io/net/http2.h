@@ -1,5 +1,5 @@
 /*
- * A call over HTTP/2 to a UNIX socket, without asking first, on a connection of its own (nghttp2).
+ * A POST over HTTP/2 to a UNIX socket, without asking first, on a connection of its own (nghttp2).
  *
  * Both sides may say something at any time.  Headers and body of the answer are bounded, and so is
  * what waits to be sent; time is the caller's.  Every call ends with exactly one callback, never
@@ -51,7 +51,7 @@ enum { HTTP2_HEADERS_MAX = 64 << 10 }; /* of an answer, bytes */
 
 struct http2_call {
     const char *unix_socket; /* its path, at most 107 bytes */
-    const char *method, *path;
+    const char *path;
     const struct http2_header *headers;
     size_t headers_count; /* at most 8 */
     const void *body;
