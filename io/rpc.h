@@ -86,6 +86,9 @@ void rpc_close(struct rpc *rpc);
 /* True while the peer is connected and takes calls: TLS is done, and it has not said goodbye. */
 bool rpc_is_up(const struct rpc *rpc);
 
+/* True if no call is under way, of ours or of the peer's: closed now, it loses nothing. */
+bool rpc_is_idle(const struct rpc *rpc);
+
 /* --- calls of ours --- */
 
 /* REPLY is borrowed, and NULL if the call has failed:

@@ -1,5 +1,6 @@
 /*
- * Connections to servers: one to each that is called, made when it is, kept until it ends.
+ * Connections to servers: one to each that is called, made when it is, kept until it ends, or until
+ * another server is called when this one is none any more and nothing is under way there.
  */
 #include "agent/servers/part.h"
 
@@ -15,7 +16,7 @@
 struct link {
     struct servers *servers;
     char address[NOMAD_ADDRESS_SIZE];
-    struct rpc *rpc; /* NULL: none, the next call makes one */
+    struct rpc *rpc;
     struct link *next;
 };
 
@@ -50,41 +51,62 @@ static void opened(void *ctx, struct rpc_stream *stream, const char *method, con
     streams_begin(link->servers->api, stream, method, args);
 }
 
+static void close_link(struct link *link)
+{
+    struct link **from = &link->servers->links;
+
+    while (*from != link)
+        from = &(*from)->next;
+    *from = link->next;
+    rpc_close(link->rpc);
+    free(link);
+}
+
 static void ended(void *ctx, const struct err *why)
 {
     struct link *link = ctx;
-    struct rpc *rpc = link->rpc;
+    struct nomad *nomad = link->servers->nomad;
 
     log_debug("server", "connection is over server=%s why=%s", log_value(link->address),
               log_value(why->text));
-    link->rpc = NULL;
-    rpc_close(rpc);
-    nomad_connection_over(link->servers->nomad);
+    close_link(link);
+    nomad_connection_over(nomad);
 }
 
-static struct link *link_to(struct servers *servers, const char *address)
+static bool is_server(const struct servers *servers, const char *address)
 {
-    struct link *link = servers->links;
+    struct nomad_standing standing;
 
-    while (link != NULL && !text_equal(link->address, address))
-        link = link->next;
-    if (link != NULL)
-        return link;
-    link = calloc(1, sizeof(*link));
-    check(link != NULL);
-    link->servers = servers;
-    (void)text_copy(link->address, sizeof(link->address), address); /* of that size */
-    link->next = servers->links;
-    servers->links = link;
-    return link;
+    nomad_describe(servers->nomad, &standing);
+    for (size_t i = 0; i < standing.servers_count; i++) {
+        if (text_equal(nomad_server(servers->nomad, i), address))
+            return true;
+    }
+    return false;
 }
 
-static int open_link(struct link *link, struct err *err)
+/* The connection to ADDRESS; those that are of no use any more are closed on the way. */
+static struct link *find_link(struct servers *servers, const char *address)
 {
-    struct servers *servers = link->servers;
+    struct link *found = NULL, *next;
+
+    for (struct link *link = servers->links; link != NULL; link = next) {
+        next = link->next;
+        if (text_equal(link->address, address))
+            found = link;
+        else if (rpc_is_idle(link->rpc) && !is_server(servers, link->address))
+            close_link(link);
+    }
+    return found;
+}
+
+/* NULL with ERR. */
+static struct link *open_link(struct servers *servers, const char *address, struct err *err)
+{
+    struct link *link = calloc(1, sizeof(*link));
     struct rpc_config config = {
         .loop = servers->parts->loop,
-        .address = link->address,
+        .address = address,
         .tls = servers->parts->config->tls_rpc ? &servers->tls : NULL,
         .called = called,
         .streams = streams_know,
@@ -93,9 +115,25 @@ static int open_link(struct link *link, struct err *err)
         .ctx = link,
     };
 
-    if (link->rpc == NULL)
-        link->rpc = rpc_open(&config, err);
-    return link->rpc == NULL ? err->code : 0;
+    check(link != NULL);
+    link->servers = servers;
+    (void)text_copy(link->address, sizeof(link->address), address); /* of that size */
+    link->rpc = rpc_open(&config, err);
+    if (link->rpc == NULL) {
+        free(link);
+        return NULL;
+    }
+    link->next = servers->links;
+    servers->links = link;
+    return link;
+}
+
+/* The connection to ADDRESS, NULL with ERR. */
+static struct link *link_to(struct servers *servers, const char *address, struct err *err)
+{
+    struct link *link = find_link(servers, address);
+
+    return link == NULL ? open_link(servers, address, err) : link;
 }
 
 /* --- a call that could not even be begun --- */
@@ -127,12 +165,14 @@ static void call(void *ctx, const char *server, const char *method, const json_t
                  uint64_t timeout_ms, nomad_reply_cb *cb, void *cb_ctx)
 {
     struct servers *servers = ctx;
-    struct link *link = server[0] == '\0' ? NULL : link_to(servers, server);
+    struct link *link = NULL;
     struct err err = {0};
 
-    if (link == NULL) {
+    if (server[0] == '\0')
         (void)err_set(&err, ERR_AGAIN, "no server is known"); /* it is told below */
-    } else if (open_link(link, &err) == 0) {
+    else
+        link = link_to(servers, server, &err);
+    if (link != NULL) {
         (void)rpc_call(link->rpc, method, args, timeout_ms, cb, cb_ctx); /* none is canceled */
         return;
     }
@@ -352,8 +392,6 @@ struct servers *servers_new(struct parts *parts, struct api *api, const struct a
 
 void servers_free(struct servers *servers)
 {
-    struct link *next;
-
     if (servers == NULL)
         return;
     servers->parts->nomad = NULL;
@@ -364,10 +402,7 @@ void servers_free(struct servers *servers)
     storage_calls_end(&servers->storage);
     while (servers->vain != NULL)
         end_vain(servers->vain);
-    for (struct link *link = servers->links; link != NULL; link = next) {
-        next = link->next;
-        rpc_close(link->rpc);
-        free(link);
-    }
+    while (servers->links != NULL)
+        close_link(servers->links);
     free(servers);
 }

@@ -374,3 +374,8 @@ bool rpc_is_up(const struct rpc *rpc)
 {
     return session_is_up(rpc->session) && !yamux_is_leaving(session_yamux(rpc->session));
 }
+
+bool rpc_is_idle(const struct rpc *rpc)
+{
+    return rpc->calls == NULL && !yamux_is_asked(session_yamux(rpc->session));
+}

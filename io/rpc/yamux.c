@@ -436,6 +436,11 @@ void yamux_complain(struct yamux *yamux)
     say(yamux, GO_AWAY, 0, 0, GO_AWAY_PROTOCOL);
 }
 
+bool yamux_is_asked(const struct yamux *yamux)
+{
+    return yamux->theirs > 0;
+}
+
 bool yamux_is_idle(const struct yamux *yamux)
 {
     for (size_t i = 0; i < yamux->streams.count; i++) {

@@ -411,7 +411,9 @@ static void test_long_calls_and_answers_keep_to_the_windows(void **state)
     room_begin(room, answer_at_length);
     (void)rpc_call(room->rpc, "Long.Call", args, PEER_MS, room_on_reply, room);
     json_decref(args);
+    assert_false(rpc_is_idle(room->rpc));
     assert_string_equal(room_wait(room, 1), "reply ");
+    assert_true(rpc_is_idle(room->rpc));
     assert_int_equal(room->reply_bytes, LONG);
     assert_string_equal(room_end(room), "syn(1) bytes(3145728) ");
 }
@@ -445,7 +447,9 @@ static void test_the_server_is_answered_now_or_later(void **state)
     json_t *reply = json_pack("{s:i}", "N", 1);
 
     room_begin(room, ask_the_node);
+    assert_true(rpc_is_idle(room->rpc)); /* not connected yet */
     assert_string_equal(room_wait(room, 1), "First.Method ");
+    assert_false(rpc_is_idle(room->rpc));
     rpc_answer(room->called, reply);
     room->called = NULL;
     room->on_note = answer_called; /* from inside */

@@ -113,10 +113,31 @@ def who_is_told_of_other_servers_asks_these():
     alone.finish()
 
 
+def who_is_no_server_any_more_is_left_when_nothing_is_under_way():
+    with Servers() as old, Servers(ttl_s=1) as new:
+        node = Node(config='client {\n  servers = ["%s"]\n}\n' % old.addresses[0])
+        os.chmod(node.dir, 0o711)
+        node.start()
+        wait_for('the node to be ready', lambda: is_ready(old))
+        wait_for('a question for allocs', lambda: old.calls('Node.GetClientAllocs'))
+        node.cli('node', 'config', '-update-servers', *new.addresses)
+        wait_for('the node to be ready there', lambda: is_ready(new))
+        beats = len(new.calls('Node.UpdateStatus'))
+        wait_for('more heartbeats', lambda: len(new.calls('Node.UpdateStatus')) > beats + 1)
+        assert not old.servers[0].sessions[0].over  # it owes an answer
+        with old.changed:
+            old.allocs_index += 1
+            old.change()
+        wait_for('the connection to end', lambda: all(session.over for session in old.servers[0].sessions))
+        assert old.servers[0].accepts == 1 and told(node, 'connection is over') == 0
+        finish(new, node)
+
+
 if __name__ == '__main__':
     sys.exit(tap([
         servers_are_found_whenever_consul_knows_them,
         servers_that_have_moved_are_found_again,
         consul_that_is_away_or_says_nonsense_is_asked_again,
         who_is_told_of_other_servers_asks_these,
+        who_is_no_server_any_more_is_left_when_nothing_is_under_way,
     ]))
