@@ -4,7 +4,7 @@
  * A run counts the points that each incarnation passes; then the script is run again with a crash
  * at each of them, and, for pairs, with a second crash at each point that the incarnation behind
  * the first one passes.  Of what a story expects, only what it expects always is judged.  Both
- * fates of the work under way are tried: it happens, or it does not.
+ * fates of the work under way are tried where there is some: it happens, or it does not.
  */
 #include "sim/start.h"
 
@@ -18,11 +18,30 @@ struct exhaustion {
     struct sim_reach reach;
 };
 
-static bool run(struct exhaustion *all)
+typedef bool behind_run(struct exhaustion *all, int number);
+
+/* Runs the script, and what is BEHIND it, in either fate; in one if that decides nothing: the world
+ * of the other is the same then, and what is behind it may decide for itself. */
+static bool run(struct exhaustion *all, behind_run *behind, int number)
 {
-    sim_run(all->sim, &all->script, NULL, NULL, all->result);
-    sim_count(all->tally, all->result);
-    return all->result->outcome == SIM_FINE;
+    uint8_t given = all->script.fate_of_cut;
+
+    for (uint8_t fate = given == 0 ? 1 : given; fate <= (given == 0 ? 2 : given); fate++) {
+        all->script.fate_of_cut = fate;
+        sim_run(all->sim, &all->script, NULL, NULL, all->result);
+        sim_count(all->tally, all->result);
+        if (all->result->outcome != SIM_FINE)
+            return false;
+        bool decided = all->result->decided > 0;
+        if (!decided)
+            all->script.fate_of_cut = given;
+        if (behind != NULL && !behind(all, number))
+            return false;
+        if (!decided)
+            break;
+    }
+    all->script.fate_of_cut = given;
+    return true;
 }
 
 /* A second crash behind the one that the script has in the incarnation before NUMBER. */
@@ -32,7 +51,7 @@ static bool run_seconds(struct exhaustion *all, int number)
 
     for (uint32_t point = 1; point <= points; point++) {
         all->script.cuts[number] = point;
-        if (!run(all))
+        if (!run(all, NULL, 0))
             return false;
     }
     all->script.cuts[number] = 0;
@@ -40,35 +59,32 @@ static bool run_seconds(struct exhaustion *all, int number)
 }
 
 /* How far apart the points are that are tried. */
-static uint32_t distance_of(struct exhaustion *all, const struct sim_script *base,
-                            const struct sim_result *whole)
+static uint32_t distance_of(struct exhaustion *all, const struct sim_result *whole)
 {
     uint64_t points = 0;
 
     for (int number = 0; number < SIM_CUTS_MAX; number++)
-        points += base->cuts[number] == 0 ? whole->points[number] : 0;
+        points += all->script.cuts[number] == 0 ? whole->points[number] : 0;
     all->reach.points += points;
     if (all->points_max == 0 || points <= all->points_max)
         return 1;
     return (uint32_t)((points + all->points_max - 1) / all->points_max);
 }
 
-static bool run_firsts(struct exhaustion *all, const struct sim_script *base)
+static bool run_firsts(struct exhaustion *all, int unused)
 {
-    if (!run(all))
-        return false;
     struct sim_result whole = *all->result;
-    uint32_t distance = distance_of(all, base, &whole);
+    uint32_t distance = distance_of(all, &whole);
+
+    (void)unused;
     for (int number = 0; number < SIM_CUTS_MAX; number++) {
-        if (base->cuts[number] != 0)
+        if (all->script.cuts[number] != 0)
             continue; /* it has its crash already */
+        bool pairs = all->pairs && number + 1 < SIM_CUTS_MAX && all->script.cuts[number + 1] == 0;
         for (uint32_t point = 1; point <= whole.points[number]; point += distance) {
             all->script.cuts[number] = point;
             all->reach.tried++;
-            if (!run(all))
-                return false;
-            if (all->pairs && number + 1 < SIM_CUTS_MAX && base->cuts[number + 1] == 0 &&
-                !run_seconds(all, number + 1))
+            if (!run(all, pairs ? run_seconds : NULL, number + 1))
                 return false;
         }
         all->script.cuts[number] = 0;
@@ -76,18 +92,15 @@ static bool run_firsts(struct exhaustion *all, const struct sim_script *base)
     return true;
 }
 
-static bool run_fates(struct exhaustion *all, struct sim_script *script)
+static bool run_all(struct exhaustion *all, struct sim_script *script)
 {
-    for (uint8_t fate = 1; fate <= 2; fate++) {
-        all->script = *script;
-        all->script.varied = 1;
-        all->script.fate_of_cut = fate;
-        if (!run_firsts(all, script)) {
-            *script = all->script;
-            return false;
-        }
-    }
-    return true;
+    all->script = *script;
+    all->script.varied = 1;
+    all->script.fate_of_cut = 0;
+    if (run(all, run_firsts, 0))
+        return true;
+    *script = all->script;
+    return false;
 }
 
 bool sim_exhaust(struct sim *sim, struct sim_script *script, bool pairs, struct sim_tally *tally,
@@ -95,7 +108,7 @@ bool sim_exhaust(struct sim *sim, struct sim_script *script, bool pairs, struct 
 {
     struct exhaustion all = {.sim = sim, .tally = tally, .result = ret_result, .pairs = pairs};
 
-    return run_fates(&all, script);
+    return run_all(&all, script);
 }
 
 bool sim_exhaust_start(struct sim *sim, struct sim_script *script, uint64_t points_max,
@@ -109,7 +122,7 @@ bool sim_exhaust_start(struct sim *sim, struct sim_script *script, uint64_t poin
         .points_max = points_max == 0 ? 0 : (points_max + 1) / 2,
     };
 
-    bool fine = run_fates(&all, script);
+    bool fine = run_all(&all, script);
     *ret_reach = all.reach;
     return fine;
 }

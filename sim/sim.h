@@ -31,6 +31,7 @@ struct sim_result {
     uint64_t events, turns, effects; /* steps of machines, commits, effects */
     uint64_t simulated_ms;
     uint32_t incarnations;
+    uint32_t decided;                 /* how often it was open whether work under way happens */
     uint32_t points[SIM_CUTS_MAX];    /* crash points that each incarnation has passed */
     uint32_t faults[SIM_FAULT_COUNT]; /* how often each came up */
     uint64_t rows[MACHINE_KIND_COUNT][SIM_ROWS_MAX / 64]; /* rows taken */
@@ -78,8 +79,8 @@ const char *sim_story_covers(const char *name);
 /* --- every crash point of a script --- */
 
 /* Runs SCRIPT with a crash at each of its crash points, PAIRS: and at each point behind the first
- * crash, in both fates of the work under way; TALLY counts the runs.  False at the first failure:
- * SCRIPT is the one that failed, RET_RESULT says how. */
+ * crash, in both fates of the work under way where there is some; TALLY counts the runs.  False at
+ * the first failure: SCRIPT is the one that failed, RET_RESULT says how. */
 bool sim_exhaust(struct sim *sim, struct sim_script *script, bool pairs, struct sim_tally *tally,
                  struct sim_result *ret_result);
 

@@ -148,10 +148,13 @@ void sim_processes_reboot(struct sim *sim)
         }
         /* The mark of a start is not synced (drivers/launch.c): the reboot may take it with it,
          * unless it was reported long ago. */
-        if (attempt->mark == MARK_BEGUN && !attempt->answered && attempt->record == RECORD_NONE &&
-            sim->script->fate_of_cut != 1 && (sim_chance(sim, LUCK_CUT, i, sim->boot) & 1) != 0) {
-            attempt->mark = MARK_NONE;
-            attempt->starts = 0;
+        if (attempt->mark == MARK_BEGUN && !attempt->answered && attempt->record == RECORD_NONE) {
+            sim->result->decided++;
+            if (sim->script->fate_of_cut != 1 &&
+                (sim_chance(sim, LUCK_CUT, i, sim->boot) & 1) != 0) {
+                attempt->mark = MARK_NONE;
+                attempt->starts = 0;
+            }
         }
     }
     sim->attempts.next_pid = 1000; /* the next boot's pids are those of the last one (PIDREUSE) */

@@ -29,6 +29,7 @@ static uint64_t luck(const struct sim *sim, const char *name, enum luck about)
 /* True if the effect that ID waited for has done its work. */
 static bool happened(const struct sim *sim, const struct machine_id *id)
 {
+    sim->result->decided++;
     if (sim->script->fate_of_cut != 0)
         return sim->script->fate_of_cut == 1;
     return (luck(sim, id->text, ABOUT_WORK) & 1) != 0;

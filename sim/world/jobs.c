@@ -207,7 +207,7 @@ void sim_jobs_free(struct sim *sim)
     struct sim_jobs *jobs = &sim->jobs;
 
     for (size_t i = 0; i < COUNT_OF(jobs->states); i++)
-        free(jobs->states[i].stored);
+        sim_job_forget(&jobs->states[i]);
     for (size_t i = 0; i < jobs->specs.count; i++)
         free(jobs->specs.items[i]);
     free(jobs->specs.items);

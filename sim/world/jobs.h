@@ -10,6 +10,8 @@
 #include "sim/script/script.h"
 #include "sim/world/things.h"
 
+#include <jansson.h>
+
 enum sim_job_wish { JOB_WISH_NONE, JOB_WISH_RUN, JOB_WISH_STOP, JOB_WISH_GONE };
 
 struct sim_job_state {
@@ -24,6 +26,7 @@ struct sim_job_state {
     bool open;             /* a request is not answered yet */
     char *stored;          /* as the journal has it, NULL: it is not there */
     size_t stored_length;
+    json_t *json; /* the same, read; NULL: it cannot be, or is not there */
     bool damaged; /* what is stored cannot be read */
     bool lost;    /* and was put aside, since the newest wish was granted */
 };
@@ -72,6 +75,8 @@ void sim_jobs_committed(struct sim *sim, const struct journal_batch *batch);
 void sim_jobs_each(struct sim *sim, journal_blob_cb *cb, void *ctx);
 void sim_jobs_each_bad(struct sim *sim, journal_bad *bad, void *ctx);
 void sim_jobs_quarantine(struct sim *sim, const char *key);
+/* Nothing is stored of JOB. */
+void sim_job_forget(struct sim_job_state *job);
 
 /* The job that an alloc was placed for has it among what should run. */
 bool sim_placed_lives(const struct sim *sim, const struct sim_alloc_state *alloc);

@@ -292,6 +292,7 @@ void sim_call_event(struct sim *sim, const struct sim_event *event)
 /* True if work under way when its caller died happens all the same. */
 static bool happens(const struct sim *sim, const struct sim_call *call)
 {
+    sim->result->decided++;
     if (sim->script->fate_of_cut != 0)
         return sim->script->fate_of_cut == 1;
     return (sim_chance(sim, LUCK_CUT, which(call), call->serial) & 1) != 0;

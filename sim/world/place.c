@@ -85,11 +85,18 @@ static struct sim_job_state *stored_job(struct sim *sim, const char *key)
     return number < 0 ? NULL : &sim->jobs.states[number];
 }
 
-static void store_job(struct sim_job_state *job, const struct journal_blob *spec)
+void sim_job_forget(struct sim_job_state *job)
 {
+    json_decref(job->json);
     free(job->stored);
+    job->json = NULL;
     job->stored = NULL;
     job->damaged = false;
+}
+
+static void store_job(struct sim_job_state *job, const struct journal_blob *spec)
+{
+    sim_job_forget(job);
     if (spec->bytes == NULL)
         return;
     job->stored = malloc(spec->length + 1);
@@ -97,6 +104,7 @@ static void store_job(struct sim_job_state *job, const struct journal_blob *spec
     memcpy(job->stored, spec->bytes, spec->length);
     job->stored[spec->length] = '\0';
     job->stored_length = spec->length;
+    job->json = json_loadb(job->stored, job->stored_length, 0, NULL);
 }
 
 static void store(struct sim *sim, const struct journal_blob *spec)
@@ -187,9 +195,7 @@ void sim_jobs_quarantine(struct sim *sim, const char *key)
 
     check(job != NULL);
     sim_say(sim, "quarantine: %s", key);
-    free(job->stored);
-    job->stored = NULL;
-    job->damaged = false;
+    sim_job_forget(job);
     job->lost = true;
     if (job->wish != JOB_WISH_NONE)
         sim_later(sim, 0, SE_USER, (size_t)sim->allocs_count + (size_t)(job - sim->jobs.states), 0);

@@ -25,6 +25,8 @@ enum {
     TRACE_BYTES_MAX = 1 << 20,
     POINTS_MIN = 2,
     EVENTS_MAX = 3000, /* of all runs of a story together, each with another crash */
+    FATES_EVERY = 40,
+    FATES_BELOW = 80, /* of the crash points of a story, whose fates are compared */
 };
 
 static const char *const folder = "test/golden/stories";
@@ -340,6 +342,39 @@ static void test_each_story_holds_at_some_crash_points(void **state)
     sim_free(sim);
 }
 
+/* sim_exhaust tries one of them then. */
+static void test_fates_are_one_where_nothing_is_under_way(void **state)
+{
+    struct sim *sim = new_sim();
+    uint32_t same = 0, open = 0;
+
+    (void)state;
+    for (size_t i = 0; sim_story_name(i) != NULL; i++) {
+        read_story(sim_story_name(i));
+        script.varied = 1;
+        for (uint32_t point = 1 + (uint32_t)i % FATES_EVERY; point < FATES_BELOW;
+             point += FATES_EVERY) {
+            uint64_t hash[2];
+            uint32_t decided[2];
+            script.cuts[0] = point;
+            for (int fate = 0; fate < 2; fate++) {
+                script.fate_of_cut = (uint8_t)(1 + fate);
+                sim_run(sim, &script, NULL, NULL, &result);
+                hash[fate] = result.hash;
+                decided[fate] = result.decided;
+            }
+            assert_int_equal(decided[0] == 0, decided[1] == 0);
+            if (decided[0] == 0 && hash[0] != hash[1])
+                fail_msg("%s: a crash at point %u has two fates", sim_story_name(i), point);
+            same += decided[0] == 0;
+            open += hash[0] != hash[1];
+        }
+    }
+    (void)printf("%u crash points with one fate, %u with two\n", same, open);
+    assert_true(same > 100 && open > 100);
+    sim_free(sim);
+}
+
 static void test_each_fault_is_in_a_story(void **state)
 {
     struct sim *sim = new_sim();
@@ -374,6 +409,7 @@ int main(void)
         cmocka_unit_test(test_each_story_is_told_as_its_trace_tells_it),
         cmocka_unit_test(test_each_trace_has_its_story),
         cmocka_unit_test(test_each_story_holds_at_some_crash_points),
+        cmocka_unit_test(test_fates_are_one_where_nothing_is_under_way),
         cmocka_unit_test(test_each_fault_is_in_a_story),
     };
 

@@ -36,18 +36,11 @@ size_t sim_job_kept(const struct sim *sim, int job)
     return kept;
 }
 
-static json_t *stored(const struct sim_job_state *job)
-{
-    return job->stored == NULL ? NULL : json_loadb(job->stored, job->stored_length, 0, NULL);
-}
-
 int64_t sim_job_version(const struct sim *sim, int job)
 {
-    json_t *json = stored(&sim->jobs.states[job]);
-    int64_t version = json == NULL ? -1 : json_integer_value(json_object_get(json, "Version"));
+    const json_t *json = sim->jobs.states[job].json;
 
-    json_decref(json);
-    return version;
+    return json == NULL ? -1 : json_integer_value(json_object_get(json, "Version"));
 }
 
 /* Records that cannot be read take promises with them. */
@@ -301,10 +294,8 @@ void sim_check_jobs_committed(struct sim *sim, const struct journal_batch *batch
         check_owned(sim, job);
         if (!stores_job(batch, sim->script->jobs[job].name) || state->lost)
             continue;
-        json_t *json = stored(state);
-        check_whole(sim, job, json);
-        check_versions(sim, job, json);
-        json_decref(json);
+        check_whole(sim, job, state->json);
+        check_versions(sim, job, state->json);
     }
 }
 
@@ -312,17 +303,15 @@ void sim_check_jobs_committed(struct sim *sim, const struct journal_batch *batch
 
 void sim_check_job_granted(struct sim *sim, const struct sim_job_state *job)
 {
-    json_t *json = stored(job);
-    bool stop = json_is_true(json_object_get(json, "Stop"));
+    bool stop = json_is_true(json_object_get(job->json, "Stop"));
     const char *name = sim->script->jobs[job - sim->jobs.states].name;
     bool newest = job->asked == job->wished;
 
-    if (newest && job->wish == JOB_WISH_RUN && (json == NULL || stop))
+    if (newest && job->wish == JOB_WISH_RUN && (job->json == NULL || stop))
         sim_violate(sim, 14, "the registration of job %s was granted and is not in the journal",
                     name);
-    if (newest && job->wish != JOB_WISH_RUN && json != NULL && !stop)
+    if (newest && job->wish != JOB_WISH_RUN && job->json != NULL && !stop)
         sim_violate(sim, 14, "the stop of job %s was granted and is not in the journal", name);
-    json_decref(json);
 }
 
 /* --- a world at rest --- */
@@ -342,10 +331,7 @@ static const char *unsettled_run(const struct sim *sim, int job)
     }
     if (state->stored == NULL)
         return "is not stored";
-    json_t *json = stored(state);
-    bool waits = has_deployment(json, "running");
-    json_decref(json);
-    return waits ? "is rolled out no further" : NULL;
+    return has_deployment(state->json, "running") ? "is rolled out no further" : NULL;
 }
 
 static const char *unsettled_job(const struct sim *sim, int job)
