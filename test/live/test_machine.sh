@@ -12,7 +12,8 @@ compgen -G 'build/package/*.deb' >/dev/null || { echo "no package: make it by ./
 
 code=0
 python3 test/vm/machine.py package || code=1
-export CAIRN_BUILD=$PWD/build/release
+CAIRN_BUILD=$(readlink -f build/package/cairn-*/build/release) # what is in the package
+export CAIRN_BUILD
 python3 test/vm/machine.py cuts 25 || code=1
 python3 test/vm/machine.py cuts 2 ext4-data xfs btrfs || code=1
 python3 test/vm/machine.py moments 30 30 || code=1
