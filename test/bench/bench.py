@@ -552,7 +552,7 @@ def turn_rows():
 
 def language_rows():
     """Job files of 1 MB, against jansson alone that reads the same job from JSON."""
-    done = subprocess.run([os.path.join(BUILD, 'test/spec/bench_hcl')], check=True,
+    done = subprocess.run([os.path.join(BUILD, 'test/spec/hcl/bench_hcl')], check=True,
                           capture_output=True, text=True)
     rows = []
     for line, budget in zip(done.stdout.splitlines(), ('20 ms', '')):

@@ -1,5 +1,5 @@
 /* Volumes of storage plugins: who may have one, who waits for it, and what is known of it. */
-#include "test/server/small_storage.h"
+#include "test/server/storage/small_storage.h"
 
 /* --- tests --- */
 

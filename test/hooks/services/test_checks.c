@@ -1,7 +1,7 @@
 /* Checks as the process beside the daemon runs them: what each answer comes to, when it is asked
  * again, and what is left of it all. */
 #include "test/hooks/fixture.h"
-#include "test/hooks/listener.h"
+#include "test/hooks/services/listener.h"
 
 #include "hooks/services.h"
 #include "hooks/services/wire.h"

@@ -2,7 +2,7 @@
  * What controllers of storage plugins are asked for volumes, and what becomes of them when the
  * daemon dies before it hears the answer.
  */
-#include "test/server/small_storage.h"
+#include "test/server/storage/small_storage.h"
 
 /* --- a controller that does what a test tells --- */
 

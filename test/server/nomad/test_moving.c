@@ -1,5 +1,5 @@
 /* Where the disk is that an alloc takes over from another node: as servers say it, or not. */
-#include "test/server/small_session.h"
+#include "test/server/nomad/small_session.h"
 
 static const char other[] = "33333333-3333-4333-8333-333333333333";
 static const char node[] = "55555555-5555-4555-8555-555555555555";

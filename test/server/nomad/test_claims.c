@@ -2,8 +2,8 @@
  * Volumes of an alloc that servers have given: whose they are, how they are claimed and given back,
  * and what becomes of that when servers or the daemon fail in between.
  */
-#include "test/server/small_session.h"
-#include "test/server/small_storage.h"
+#include "test/server/nomad/small_session.h"
+#include "test/server/storage/small_storage.h"
 
 /* --- claims one by one --- */
 

@@ -1,6 +1,6 @@
 /* A storage plugin "hp" in a small life, volumes of it, and jobs that have them. */
-#ifndef CAIRN_TEST_SERVER_SMALL_STORAGE_H
-#define CAIRN_TEST_SERVER_SMALL_STORAGE_H
+#ifndef CAIRN_TEST_SERVER_STORAGE_SMALL_STORAGE_H
+#define CAIRN_TEST_SERVER_STORAGE_SMALL_STORAGE_H
 
 #include "test/server/small_life.h"
 

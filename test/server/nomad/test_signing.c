@@ -1,7 +1,7 @@
 /*
  * Identities that servers sign: what they are asked, and what of their answers is believed.
  */
-#include "test/server/small_session.h"
+#include "test/server/nomad/small_session.h"
 
 /* What became of the last ones that were asked for. */
 struct told {

@@ -2,8 +2,8 @@
  * A session with servers over a small life: the calls that it makes wait until a test answers them,
  * and time passes as the test says.
  */
-#ifndef CAIRN_TEST_SERVER_SMALL_SESSION_H
-#define CAIRN_TEST_SERVER_SMALL_SESSION_H
+#ifndef CAIRN_TEST_SERVER_NOMAD_SMALL_SESSION_H
+#define CAIRN_TEST_SERVER_NOMAD_SMALL_SESSION_H
 
 #include "test/server/small_life.h"
 

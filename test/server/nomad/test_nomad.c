@@ -1,5 +1,5 @@
 /* The client of servers: its session, what they want to run, and what they hear of it. */
-#include "test/server/small_session.h"
+#include "test/server/nomad/small_session.h"
 
 /* What calls are answered with that only write. */
 static json_t *index_reply(void)

@@ -9,8 +9,8 @@
  *   /garbage  what is no HTTP         /loop     302, to itself
  *   /lead     302, to /ok             /astray   302, to where nobody is
  */
-#ifndef CAIRN_TEST_HOOKS_LISTENER_H
-#define CAIRN_TEST_HOOKS_LISTENER_H
+#ifndef CAIRN_TEST_HOOKS_SERVICES_LISTENER_H
+#define CAIRN_TEST_HOOKS_SERVICES_LISTENER_H
 
 #include "test/io/scratch.h"
 

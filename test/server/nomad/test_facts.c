@@ -1,6 +1,6 @@
 /* What templates ask the servers: by how many questions, as whom, and what becomes of the answers.
  */
-#include "test/server/small_session.h"
+#include "test/server/nomad/small_session.h"
 
 #include "base/text.h"
 

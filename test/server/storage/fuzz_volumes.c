@@ -6,7 +6,7 @@
  * that begins again believes all that is stored.
  */
 #include "test/server/fuzz_request.h"
-#include "test/server/small_storage.h"
+#include "test/server/storage/small_storage.h"
 
 #include "server/storage/part.h"
 

@@ -1,5 +1,5 @@
 /* For whom an alloc of servers waits: on other nodes, here, and when nobody says. */
-#include "test/server/small_session.h"
+#include "test/server/nomad/small_session.h"
 
 static const char other[] = "33333333-3333-4333-8333-333333333333";
 static const char third[] = "44444444-4444-4444-8444-444444444444";

@@ -9,7 +9,7 @@
  * takes still runs, nobody who is over runs again, and when all
  * answer again the node runs what they want, and they know what became of all they have.
  */
-#include "test/server/small_session.h"
+#include "test/server/nomad/small_session.h"
 
 #include "base/rng.h"
 
