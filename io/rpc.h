@@ -86,7 +86,8 @@ void rpc_close(struct rpc *rpc);
 /* True while the peer is connected and takes calls: TLS is done, and it has not said goodbye. */
 bool rpc_is_up(const struct rpc *rpc);
 
-/* True if no call is under way, of ours or of the peer's: closed now, it loses nothing. */
+/* True if it is connected and no call is under way, of ours or of the peer's, and nothing waits to
+ * be sent: closed now, it loses nothing. */
 bool rpc_is_idle(const struct rpc *rpc);
 
 /* --- calls of ours --- */

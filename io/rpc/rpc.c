@@ -377,5 +377,5 @@ bool rpc_is_up(const struct rpc *rpc)
 
 bool rpc_is_idle(const struct rpc *rpc)
 {
-    return rpc->calls == NULL && !yamux_is_asked(session_yamux(rpc->session));
+    return rpc->calls == NULL && !yamux_owes(session_yamux(rpc->session));
 }

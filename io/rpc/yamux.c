@@ -436,9 +436,9 @@ void yamux_complain(struct yamux *yamux)
     say(yamux, GO_AWAY, 0, 0, GO_AWAY_PROTOCOL);
 }
 
-bool yamux_is_asked(const struct yamux *yamux)
+bool yamux_owes(const struct yamux *yamux)
 {
-    return yamux->theirs > 0;
+    return yamux->theirs > 0 || buffer_length(&yamux->out) > 0;
 }
 
 bool yamux_is_idle(const struct yamux *yamux)

@@ -73,8 +73,8 @@ bool yamux_is_leaving(const struct yamux *yamux);
 
 /* True if nobody has a stream that we have opened. */
 bool yamux_is_idle(const struct yamux *yamux);
-/* True if the peer has opened a stream that is not over. */
-bool yamux_is_asked(const struct yamux *yamux);
+/* True if the peer has opened a stream that is not over, or something waits to be sent. */
+bool yamux_owes(const struct yamux *yamux);
 
 /* --- streams --- */
 

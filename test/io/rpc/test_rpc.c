@@ -447,7 +447,7 @@ static void test_the_server_is_answered_now_or_later(void **state)
     json_t *reply = json_pack("{s:i}", "N", 1);
 
     room_begin(room, ask_the_node);
-    assert_true(rpc_is_idle(room->rpc)); /* not connected yet */
+    assert_false(rpc_is_idle(room->rpc)); /* not connected yet */
     assert_string_equal(room_wait(room, 1), "First.Method ");
     assert_false(rpc_is_idle(room->rpc));
     rpc_answer(room->called, reply);
