@@ -375,6 +375,38 @@ static void test_fates_are_one_where_nothing_is_under_way(void **state)
     sim_free(sim);
 }
 
+/* Each crash point once, and once more where it has two fates: found here one by one. */
+static void test_all_crash_points_are_tried_in_all_their_fates(void **state)
+{
+    struct sim *sim = new_sim();
+    struct sim_tally tally = {0};
+    struct sim_reach reach;
+    uint64_t points = 0, open = 0;
+
+    (void)state;
+    read_story("two-that-inherit-leave-together");
+    script.varied = 1;
+    script.fate_of_cut = 1;
+    sim_run(sim, &script, NULL, NULL, &result);
+    assert_int_equal(result.decided, 0); /* no crash of its own decides for those that are added */
+    struct sim_result whole = result;
+    for (int number = 0; number < SIM_CUTS_MAX; number++) {
+        for (uint32_t point = 1; point <= whole.points[number]; point++, points++) {
+            script.cuts[number] = point;
+            sim_run(sim, &script, NULL, NULL, &result);
+            open += result.decided > 0;
+        }
+        script.cuts[number] = 0;
+    }
+    read_story("two-that-inherit-leave-together");
+    assert_true(sim_exhaust_start(sim, &script, 0, &tally, &reach, &result));
+    assert_int_equal(reach.tried, points);
+    assert_int_equal(reach.points, points);
+    assert_int_equal(tally.runs, 1 + points + open);
+    assert_true(open > 0 && open < points);
+    sim_free(sim);
+}
+
 static void test_each_fault_is_in_a_story(void **state)
 {
     struct sim *sim = new_sim();
@@ -410,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_each_trace_has_its_story),
         cmocka_unit_test(test_each_story_holds_at_some_crash_points),
         cmocka_unit_test(test_fates_are_one_where_nothing_is_under_way),
+        cmocka_unit_test(test_all_crash_points_are_tried_in_all_their_fates),
         cmocka_unit_test(test_each_fault_is_in_a_story),
     };
 
